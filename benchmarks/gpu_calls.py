@@ -60,7 +60,8 @@ _RARE_OPS = (
     *("nanmin", "nanmax", "nanptp", "nanargmin", "nanargmax", "nanprod", "nanvar", "nanstd"),
     *("nanlogsumexp", "nanl1", "nanl2"),
 )
-_OPS_OF_MORE_DTYPES, _MORE_DTYPES = ("max", "argmax", "mean", "var"), ("int32", "float64")
+_OPS_OF_MORE_DTYPES = ("max", "argmax", "mean", "var", "ptp")
+_MORE_DTYPES = ("int32", "float64")
 _SQUARE = (4096, 4096)
 #: Every so many elements are NaN where NaNs are skipped: it divides none of the shapes' sides.
 _NAN_EVERY = 11
@@ -95,7 +96,7 @@ def main() -> None:
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--ops", nargs="*", default=None, help="these operations alone")
     options.add_argument("--repeats", type=int, default=40)
-    options.add_argument("--seconds", type=float, default=210, help="start no case after these")
+    options.add_argument("--seconds", type=float, default=240, help="start no case after these")
     given = options.parse_args()
     cases = [case for case in _cases() if given.ops is None or case.op in given.ops]
     rows: list[dict[str, Any]] = []

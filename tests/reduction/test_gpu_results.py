@@ -113,9 +113,9 @@ def test_float16_is_rounded_once(gpu: SimulatedDevice) -> None:
         ("max", "float32", {}, True),
         ("nanmin", "float32", {}, True),
         ("ptp", "float32", {}, True),
-        # May be refused when the numbers are seen.
-        ("ptp", "int8", {}, False),
-        ("nanargmax", "float32", {}, False),
+        ("ptp", "int8", {}, True),
+        ("nanargmax", "float32", {}, True),
+        # May be refused for every row.
         ("argmax", "float32", {"masked": True}, False),
         ("sum", "float32", {"masked": True}, True),
         # Merged by the host.
@@ -170,6 +170,78 @@ def test_a_class_that_might_be_on_a_gpu_and_is_not() -> None:
             return np.arange(5.0)
 
     assert wl.reduce(OnHost()) == 10
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "is_late"),
+    [
+        ("ptp", "int8", True),
+        ("ptp", "uint8", False),
+        ("ptp", "float32", False),
+        ("nanargmax", "float32", True),
+        (("sum", "nanargmin"), "float64", True),
+        ("argmax", "float32", False),
+        ("nanmax", "float32", False),
+    ],
+)
+def test_what_may_be_refused_when_it_is_seen(op: Any, dtype: str, is_late: bool) -> None:
+    plan = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False)
+    assert finish.refuses_when_seen(plan) is is_late
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [
+        *(("nanargmax", "float32"), ("ptp", "int8")),
+        *large(("nanargmin", "float64"), ("ptp", "int64"), ("ptp", "int32"), ("ptp", "uint16")),
+    ],
+)
+def test_what_may_be_refused_and_is_not(gpu: SimulatedDevice, op: str, dtype: str) -> None:
+    values = np.random.default_rng(5).integers(0, 100, (9, 70)).astype(dtype)
+    if op != "ptp":
+        values[2:8:2, ::3] = np.nan
+    there = gpu.to_device(values)
+    for axis in (None, 0, 1):
+        expected = np.ptp(values, axis) if op == "ptp" else getattr(np, op)(values, axis)
+        found = host(wl.reduce(there, op, axis=axis, device=gpu))
+        np.testing.assert_array_equal(found, expected)
+        out = gpu.empty(np.shape(expected), np.asarray(expected).dtype)
+        if axis is not None:
+            wl.reduce(there, op, axis=axis, out=out, device=gpu)
+            np.testing.assert_array_equal(host(out), expected)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "told"),
+    [
+        ("nanargmax", "float32", "nanargmax is not defined where there are only NaNs"),
+        ("ptp", "int8", "ptp is 254, which int8 cannot hold"),
+        *large(("ptp", "int64", "ptp is 1844674407370955161., which int64 cannot hold")),
+    ],
+)
+def test_a_call_like_one_before_that_is_refused(
+    gpu: SimulatedDevice, library: Stand, op: str, dtype: str, told: str
+) -> None:
+    good = np.random.default_rng(5).integers(0, 100, (9, 70)).astype(dtype)
+    bad = good.copy()
+    bad[3] = np.nan if op != "ptp" else np.iinfo(dtype).max
+    if op == "ptp":
+        bad[3, 5] = np.iinfo(dtype).min + 1
+    for axis in (1, None):
+        if axis is None and op != "ptp":
+            bad[:] = np.nan
+        expected = np.ptp(good, axis) if op == "ptp" else getattr(np, op)(good, axis)
+        out = gpu.to_device(np.full(np.shape(expected), 77, np.asarray(expected).dtype))
+        for _ in range(2):
+            found = wl.reduce(gpu.to_device(good), op, axis=axis)
+            np.testing.assert_array_equal(host(found), expected)
+            with pytest.raises(InputError, match=told):
+                wl.reduce(gpu.to_device(bad), op, axis=axis)
+        if axis is not None:
+            with pytest.raises(InputError, match=told):
+                wl.reduce(gpu.to_device(bad), op, axis=axis, out=out)
+            assert (host(out) == 77).all()
+    assert len(ready._ready) == 2
 
 
 def test_what_is_seen_too_late_is_refused(gpu: SimulatedDevice) -> None:

@@ -293,8 +293,9 @@ def reduce(
         key = key_of(values, op, axis, accuracy, ddof, keepdims, device)
         if key is not None:
             call = ready_call(key)
-            if call is not None:
-                return call(values, key[1])
+            found = None if call is None else call(values, key[1])
+            if found is not None:
+                return found
             key = key if is_plain(key) else None
     given = op, axis, where, dtype, accuracy, ddof, keepdims, initial, out, device, progress
     return _reduce_new(values, *given, key)

@@ -179,9 +179,9 @@ def prepare(
     ------
     InputError, InputTypeError
         ``like`` is not on a GPU, is empty, or its rows lie at irregular distances; an operation
-        needs the host to be finished: sums under ``"reproducible"``, an `AssociativeOp`, ``ptp`` of
-        integers and ``nanargmin`` or ``nanargmax``, which may be refused when the numbers are seen;
-        or what `reduce` refuses.
+        needs the host: sums under ``"reproducible"``, an `AssociativeOp`, and what may be refused
+        when the numbers are seen, ``ptp`` of signed integers, ``nanargmin`` and ``nanargmax``; or
+        what `reduce` refuses.
     UnsupportedKernelError
         Numba cannot compile the kernel, which is done here.
 
@@ -198,7 +198,7 @@ def prepare(
         for batch in batches:
             means = mean_of_rows(batch)
     """
-    from warpladder.reduction.gpu.finish import finished_there
+    from warpladder.reduction.gpu.finish import finished_there, refuses_when_seen
     from warpladder.reduction.gpu.layout import matrix_of
     from warpladder.reduction.gpu.prepared import Bound
 
@@ -217,11 +217,11 @@ def prepare(
     axes = as_axes(axis, len(whole))
     check_axes_of_indices(requests, axes, len(whole))
     plan = make_plan(requests, elements, asked, accuracy, False)
-    if not finished_there(plan):
+    if not finished_there(plan) or refuses_when_seen(plan):
         names = ", ".join(request.name for request in requests)
         raise InputError(
-            f"op: {names} of {elements} under accuracy={accuracy!r} is finished on the host; call "
-            "reduce for it"
+            f"op: {names} of {elements} under accuracy={accuracy!r} is finished on the host, or "
+            "may be refused there; call reduce for it"
         )
     if not prod(whole):
         raise InputError(f"like: its shape {whole} has no elements; call reduce for such")

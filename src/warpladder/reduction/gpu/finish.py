@@ -1,13 +1,15 @@
 """Results made on the device: what `ops` makes of the fields of all rows, for one row.
 
 The thread that has a row's last state makes the results of it. So they need not go to the host and
-back, and whoever asked for them need not wait. What cannot be told without waiting is left to the
-host: operations that may have to be refused when the numbers are seen.
+back, and whoever asked for them need not wait. Where numbers may have to be refused once they are
+seen, kernels note that beside the results, and whoever asked waits for the note. Extrema of what a
+mask leaves, and results that several kernels have a part in, are left to the host.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,28 +23,44 @@ from warpladder.reduction.ranges import MOST
 from warpladder.reduction.rules import SCALE
 
 if TYPE_CHECKING:
+    from warpladder.reduction.ops import Request
     from warpladder.reduction.plan import Plan
 
-__all__ = ["finished_there", "leave_results", "leave_states"]
+__all__ = ["finished_there", "leave_results", "leave_states", "refuses_when_seen"]
 
 
 def finished_there(plan: Plan) -> bool:
     """Tell whether a device makes the results of a plan, for rows that are not empty.
 
-    Not where a result may be refused: an extremum of what a mask leaves, the index of one of NaNs,
-    a range that its dtype may not hold.
+    Not an extremum of what a mask leaves, which may be nothing.
     """
     if len(plan.parts) != 1 or plan.initial is not None:
         return False
     if not isinstance(plan.parts[0], FoldPart | CompensatedPart):
         return False
     return all(
-        isinstance(request.op, Op)
-        and not (plan.masked and not request.op.is_defined_for_nothing)
-        and not (request.skip_nan and request.op.result == "index")
-        and not (request.op.result == "range" and dtype.kind in "iu")
-        for request, dtype in zip(plan.requests, plan.dtypes, strict=True)
+        isinstance(request.op, Op) and not (plan.masked and not request.op.is_defined_for_nothing)
+        for request in plan.requests
     )
+
+
+def refuses_when_seen(plan: Plan) -> bool:
+    """Tell whether a result may be refused: the index of NaNs, a range that does not fit."""
+    return any(_refusal(request, dtype) for request, dtype in _results_of(plan))
+
+
+def _results_of(plan: Plan) -> Iterator[tuple[Request, np.dtype[Any]]]:
+    return zip(plan.requests, plan.dtypes, strict=True)
+
+
+def _refusal(request: Request, dtype: np.dtype[Any]) -> str:
+    """Return why a result may be refused, or nothing."""
+    if not isinstance(request.op, Op):
+        return ""
+    if request.skip_nan and request.op.result == "index":
+        return "index"
+    # The range of unsigned numbers fits always.
+    return "range" if request.op.result == "range" and dtype.kind == "i" else ""
 
 
 @cuda.jit(device=True)
@@ -56,7 +74,8 @@ def leave_results(plan: Plan) -> Any:
     """Return ``leave(results, row, states, i, length, option)`` for a plan.
 
     ``results`` are arrays, one for each operation, ``option`` is the ``ddof`` of ``var`` and
-    ``std``.
+    ``std``. Where results may be refused one more array follows, and its only element is not 0 once
+    one is.
     """
     part = plan.parts[0]
     leave: Any = _leave_nothing
@@ -66,7 +85,12 @@ def leave_results(plan: Plan) -> Any:
         name = request.name.removeprefix("nan")
         may_be_none = request.skip_nan and isinstance(request.op, Op) and request.op.is_extreme
         made = _of_compensated(name) if isinstance(part, CompensatedPart) else _MADE[name](part)
-        leave = _leaving(number, made, plan.dtypes[number], may_be_none, leave)
+        dtype = plan.dtypes[number]
+        leave = _leaving(number, made, dtype, may_be_none, leave)
+        refusal = _refusal(request, dtype)
+        if refusal:
+            most = np.iinfo(dtype).max if refusal == "range" else None
+            leave = _noting(len(plan.requests), made, most, leave)
     return leave
 
 
@@ -88,6 +112,27 @@ def _leaving(number: int, made: Any, dtype: np.dtype[Any], may_be_none: bool, re
             results[number][row] = _half_of(result)
         else:
             results[number][row] = result
+        rest(results, row, states, i, length, option)
+
+    return leave
+
+
+def _noting(note: int, made: Any, most: int | None, rest: Any) -> Any:
+    """Note a range above ``most``, or where that is None an index of nothing."""
+    is_index = most is None
+    largest = np.int64(0 if most is None else most)
+
+    @cuda.jit(device=True)
+    @specialised
+    def leave(results, row, states, i, length, option):
+        if is_index:
+            if states[i].count == 0:
+                results[note][0] = 1
+        else:
+            # Beyond what 64 bits hold it is below 0.
+            result = made(states, i, length, option)
+            if result < 0 or result > largest:
+                results[note][0] = 1
         rest(results, row, states, i, length, option)
 
     return leave

@@ -130,12 +130,16 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
     def position(batch, valid, sought):
         """Return the first element that equals ``sought``, or is NaN as that is."""
         seeks_nan = sought != sought  # noqa: PLR0124 - NaN is not itself
-        for j in range(size):
+        found = 0
+        # From the last to the first, without leaving early: a loop that is left is not unrolled for
+        # every dtype, and then a batch is not in registers.
+        for k in range(size):
+            j = size - 1 - k
             if some and not (valid >> uint32(j)) & uint32(1):
                 continue
             if batch[j] == sought or (seeks_nan and batch[j] != batch[j]):
-                return j
-        return 0
+                found = j
+        return found
 
     @cuda.jit(device=True)
     @specialised

@@ -3,7 +3,8 @@
 Arrays of one dtype, shape and strides on one GPU need the same kernel with the same numbers. What
 has been found out for the first of them is kept, so that calling for the next costs reading its
 address, making room for the results and the driver's time. The results are made by the kernel, on
-the stream of whoever calls; nothing waits for them.
+the stream of whoever calls; nothing waits for them but where they may be refused once they are
+seen.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from warpladder.device.foreign import like
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import Workspace
-from warpladder.reduction.gpu.finish import leave_results
+from warpladder.reduction.gpu.finish import leave_results, refuses_when_seen
 from warpladder.reduction.gpu.layout import THREADS, Matrix
 from warpladder.reduction.gpu.parts import walk_over
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Bound", "Call", "memory_of", "results_like"]
 
 Call = Callable[[Any, Any], Any]
-"""Reduces an array, on a stream."""
+"""Reduces an array, on a stream; gives None where results are to be refused."""
 Answer = Callable[[list[Any]], Any]
 """Makes what a caller is given of the results, one for each operation."""
 
@@ -81,6 +82,11 @@ class Bound:
         samples = tuple(there for _, there in self._cells) or tuple(
             device.empty(matrix.rows, dtype) for dtype in plan.dtypes
         )
+        self._note = None
+        if refuses_when_seen(plan):
+            self._note, there = workspace.mapped(device, "note", np.dtype(np.int64))
+            self._noted = memory_of(there)
+            samples = *samples, there
         self._launch = device.bind(
             walk.kernel, walk.blocks, THREADS, *walk.given, samples, float(ddof),
             moving=(_VALUES, _MASK, *range(_RESULTS, _RESULTS + len(samples))),
@@ -96,20 +102,45 @@ class Bound:
 
     def into(
         self, memory: Any, results: Sequence[Any], stream: Any = 0, waits: bool = False
-    ) -> None:
-        """Put on a stream what leaves the results in memory; wait for it where asked to."""
-        marks = memory if self._marks is None else self._marks
-        self._launch((memory, marks, *results), stream, waits)
+    ) -> bool:
+        """Put on a stream what leaves the results in memory; wait for it where asked to.
 
-    def numbers(self, memory: Any, stream: Any = 0) -> list[Any]:
-        """Return the results of the only row, as numbers of the host; waits for the stream."""
+        Return whether they stand; where they may not, this waits.
+        """
+        marks = memory if self._marks is None else self._marks
+        if self._note is None:
+            self._launch((memory, marks, *results), stream, waits)
+            return True
         with self._lock:
-            self.into(memory, self._places, stream, waits=True)
-            return [cell[0] for cell, _ in self._cells]
+            return self._launched((memory, marks, *results, self._noted), stream)
+
+    def _launched(self, arrays: tuple[Any, ...], stream: Any) -> bool:
+        """Launch and wait; return whether the results stand."""
+        note = self._note
+        if note is not None:
+            note[0] = 0
+        self._launch(arrays, stream, True)
+        return note is None or not note[0]
+
+    def numbers(self, memory: Any, stream: Any = 0) -> list[Any] | None:
+        """Return the results of the only row, as numbers of the host; waits for the stream.
+
+        None where one is to be refused.
+        """
+        marks = memory if self._marks is None else self._marks
+        noted = () if self._note is None else (self._noted,)
+        with self._lock:
+            stand = self._launched((memory, marks, *self._places, *noted), stream)
+            return [cell[0] for cell, _ in self._cells] if stand else None
 
     def for_numbers(self, library: Library, answer: Answer) -> Call:
         """Return a function of such an array and a stream, which calls `numbers`."""
-        return lambda values, stream: answer(self.numbers(self.memory(library, values), stream))
+
+        def call(values: Any, stream: Any) -> Any:
+            found = self.numbers(self.memory(library, values), stream)
+            return None if found is None else answer(found)
+
+        return call
 
     def for_arrays(self, library: Library, shape: tuple[int, ...], answer: Answer) -> Call:
         """Return a function of such an array and a stream, for new arrays of its library.
@@ -120,6 +151,14 @@ class Bound:
         """
         memory, below, marks, launch = library.memory, self._bytes_below, self._marks, self._launch
         makers = [library.maker(shape, dtype) for dtype in self.dtypes]
+        if self._note is not None:
+
+            def call_and_wait(values: Any, stream: Any) -> Any:
+                results = [make(values) for make in makers]
+                stand = self.into(self.memory(library, values), [*map(memory, results)], stream)
+                return answer(results) if stand else None
+
+            return call_and_wait
 
         def call(values: Any, stream: Any) -> Any:
             results = [make(values) for make in makers]

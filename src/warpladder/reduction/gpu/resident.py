@@ -150,7 +150,10 @@ def _reduce(task: _Task, plan: Plan, ddof: float) -> list[Any]:
     library = library_of(values)
     stream = 0 if library is None else library.stream(values)
     if count and length and finished_there(plan):
-        return _finished_there(task, plan, ddof, stream)
+        found = _finished_there(task, plan, ddof, stream)
+        if found is not None:
+            return found
+        # What follows says what is wrong.
     if stream:
         device.synchronize()
     if count and length:
@@ -181,8 +184,11 @@ def _reduce(task: _Task, plan: Plan, ddof: float) -> list[Any]:
     return made
 
 
-def _finished_there(task: _Task, plan: Plan, ddof: float, stream: int) -> list[Any]:
-    """Return the results that kernels make, of which only those without a shape are waited for."""
+def _finished_there(task: _Task, plan: Plan, ddof: float, stream: int) -> list[Any] | None:
+    """Return the results that kernels make, None where one is to be refused.
+
+    Only those without a shape, and those that may be refused, are waited for.
+    """
     device, values, axes, mask, shape, _, key = task
     if stream:
         # What is brought there, made room for or lent is on the default stream, which does not wait
@@ -203,8 +209,11 @@ def _finished_there(task: _Task, plan: Plan, ddof: float, stream: int) -> list[A
 
 def _results(
     bound: Bound, task: _Task, matrix: Matrix, stream: int, *, waits: bool = False
-) -> list[Any]:
-    """Return the results of a matrix, numbers of the host where they have no shape."""
+) -> list[Any] | None:
+    """Return the results of a matrix, numbers of the host where they have no shape.
+
+    None where one is to be refused.
+    """
     device, values, shape, outs = task.device, task.values, task.shape, task.outs
     memory = memory_of(matrix.values.data)
     # They may be in the memory of the values, which are read to the end first.
@@ -215,9 +224,9 @@ def _results(
         return bound.numbers(memory, stream)
     if outs is None:
         results, places = results_like(device, values, shape, bound.dtypes)
-        bound.into(memory, places, stream, waits)
-        return results
-    bound.into(memory, [memory_of(result) for result in made], stream, waits=bool(stream))
+        return results if bound.into(memory, places, stream, waits) else None
+    if not bound.into(memory, [memory_of(result) for result in made], stream, waits=bool(stream)):
+        return None
     for out, result in zip(outs, made, strict=True):
         device.to_device(result.reshape(shape), adopted(out))
     if stream:

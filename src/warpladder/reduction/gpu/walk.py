@@ -111,11 +111,11 @@ def singles(part: OnDevice, number: Any, *, lean: bool) -> Any:
     their marks likewise; element 0 has the index ``index``. Places are unsigned: Numba asks of
     a signed index whether it counts from the end. ``number`` is the type to count elements with:
     of Numba 32 bits and 32 bits make 64. A ``lean`` one has a way of its own for elements
-    that all count, which takes registers.
+    that a mask leaves all, which takes registers.
     """
     _, values, masked, skip_nan, _, _, _, take_few, take_some, _ = part
     element = element_type(values)
-    counts_all = lean and not masked and not skip_nan
+    counts_all = lean and not masked
 
     # In `while` loops: a range of unknown step begins with a division of 64 bits. And by additions:
     # of so few elements, half of the time went into multiplying.
@@ -126,10 +126,15 @@ def singles(part: OnDevice, number: Any, *, lean: bool) -> Any:
         if counts_all:
             whole = number(n - (SOME - 1) * threads)
             while i < whole:
+                valid = uint64(0)
                 for j in range(SOME):
                     few[j] = data[where]
                     where += hop
-                take_few(state, few, uint32(0), index + i, 1, threads)
+                if skip_nan:
+                    for j in range(SOME):
+                        if few[j] == few[j]:
+                            valid |= uint32(1) << uint32(j)
+                take_few(state, few, valid, index + i, 1, threads)
                 i = number(i + SOME * threads)
         while i < n:
             valid, at = uint64(0), i
