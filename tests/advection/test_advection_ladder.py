@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -266,15 +267,20 @@ def test_a_thin_halo_is_right_within_a_tile_and_wrong_by_little_beyond():
 # --- compiled -------------------------------------------------------------------------------------
 
 
+@cache
+def top_compiled(strip, target):
+    (variant,) = launched_variants(tuned.RUNG)
+    kernel = strips_kernel(tuned.FORM, "float32", strip, (False, False), ring=False, alike=True)
+    return compile_kernel(kernel, variant.arguments, target)
+
+
 @needs_tools
 @pytest.mark.parametrize(
     ("strip", "target"),
     [(128, (9, 0)), *large((128, (7, 5)), (128, (10, 0)), (48, (8, 0)), (48, (9, 0)))],
 )
 def test_nearly_all_instructions_of_the_top_compute(strip, target):
-    (variant,) = launched_variants(tuned.RUNG)
-    kernel = strips_kernel(tuned.FORM, "float32", strip, (False, False), ring=False, alike=True)
-    compiled = compile_kernel(kernel, variant.arguments, target)
+    compiled = top_compiled(strip, target)
     opcodes = [
         one.opcode.partition(".")[0] for one in instruction_mix(compiled.sass)[0].instructions
     ]
@@ -291,9 +297,7 @@ def test_nearly_all_instructions_of_the_top_compute(strip, target):
 
 @needs_tools
 def test_the_top_is_as_its_text_says():
-    (variant,) = launched_variants(tuned.RUNG)
-    kernel = strips_kernel(tuned.FORM, "float32", 128, (False, False), ring=False, alike=True)
-    compiled = compile_kernel(kernel, variant.arguments)
+    compiled = top_compiled(128, (9, 0))
     assert len(instruction_mix(compiled.sass)[0].instructions) == 528
     shared = {"registers_per_thread": compiled.registers, "shared_bytes": compiled.shared_bytes}
     assert occupancy(H200, 32 * WARPS, **shared).warps_per_multiprocessor == 12
@@ -305,9 +309,7 @@ def test_the_top_is_as_its_text_says():
 @needs_tools
 def test_weights_that_all_systems_share_take_no_register_to_read():
     """A fused multiply-add of three registers waits for the third: two are read in a clock."""
-    (variant,) = launched_variants(tuned.RUNG)
-    kernel = strips_kernel(tuned.FORM, "float32", 48, (False, False), ring=False, alike=True)
-    loop = instruction_mix(compile_kernel(kernel, variant.arguments).sass)[0]
+    loop = instruction_mix(top_compiled(48, (9, 0)).sass)[0]
     computing = [one for one in loop.instructions if one.opcode in {"FFMA", "FMUL"}]
     assert len(computing) == 4 * 48
     # Uniform registers are of another file, and so are constants.

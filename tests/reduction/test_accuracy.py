@@ -74,7 +74,7 @@ def test_compensated_is_right_where_numpy_is_not():
     assert wl.reduce(values, accuracy="compensated") == pytest.approx(exact, rel=2.3e-16)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f2"])
+@pytest.mark.parametrize("dtype", ["f4", *large("f2")])
 def test_compensated_in_float64_for_small_floats(dtype):
     values = (np.random.default_rng(2).standard_normal(50_001) * 100).astype(dtype)
     exact, scale = math.fsum(values), math.fsum(np.abs(values))
@@ -228,7 +228,8 @@ def test_reproducible_is_blind_to_chunks(values, data):
     assert bits(parts) == bits(whole)
 
 
-@pytest.mark.parametrize("dtype", ["i4", *large("u8")])
+# Of integers of eight bytes test_ranges.py has exact sums, by default too.
+@pytest.mark.parametrize("dtype", large("i4", "u8"))
 def test_reproducible_for_integers(dtype):
     values = np.random.default_rng(1).integers(-(2**31), 2**31, 5000)
     numbers = values.astype(dtype)

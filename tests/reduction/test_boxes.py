@@ -90,7 +90,7 @@ def test_bits_are_those_of_a_copy(longer_ways: list[Any], dtype: str, op: str) -
 
 def test_of_equal_extrema_the_first_in_the_order_of_indices() -> None:
     for shape, _ in product(((5, 7), (3, 4, 5), (2, 3, 4, 5)), range(3)):
-        values = np.zeros(shape, "i2")
+        values = np.zeros(shape, "f4")
         values.reshape(-1)[[7, 19]] = 5
         for array in layouts(values):
             assert wl.reduce(array, "argmax") == 7

@@ -138,12 +138,12 @@ def test_an_iterator_that_knows_its_length():
     ("chunks", "kind", "message"),
     [
         (
-            [np.ones((2, 3)), np.ones((2, 4))],
+            [np.ones((2, 3), "f4"), np.ones((2, 4), "f4")],
             InputError,
             r"shape \(2, 4\) does not go with .* \(2, 3\)",
         ),
         (
-            [np.ones((2, 3)), np.ones(3)],
+            [np.ones((2, 3), "f4"), np.ones(3, "f4")],
             InputError,
             r"axis: chunks are joined .* shape \(3,\) does",
         ),

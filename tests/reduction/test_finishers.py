@@ -15,9 +15,9 @@ from warpladder.reduction.plan import make_plan
 from warpladder.reduction.tile import NO_MASK, Tile
 
 DTYPES = ("f4", "f8", "i1", "i8", "u8", "u1", "i4")
-# Every dtype has a loop of its own for every operation: of integers one of each kind, and of
-# float64 what leaves its range on the way.
-OF_INTEGERS = ("sum", "mean", "var", "argmin", "ptp", "all", "l2")
+# Every dtype has a loop of its own for every operation: of integers what is finished otherwise than
+# of floats, and of float64 what leaves its range on the way.
+OF_INTEGERS = ("sum", "mean", "ptp", "l2")
 OF_FLOAT64 = ("prod", "var", "l2")
 
 
@@ -89,7 +89,7 @@ def test_a_range_that_does_not_fit_is_refused_every_time(rows):
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
-@pytest.mark.parametrize("dtype", ["f8", "i8", *large("f4", "i1", "u8", "u1", "i4")])
+@pytest.mark.parametrize("dtype", ["f8", "u8", *large("f4", "i1", "i8", "u1", "i4")])
 @pytest.mark.parametrize("op", ["var", "std"])
 def test_variances_that_lie_across_or_are_of_short_rows(op, dtype, ddof):
     """The loop's sums are all that a call has to divide; where some were lost it is done anew."""

@@ -463,7 +463,7 @@ def test_arrays_of_the_host_in_many_tiles(gpu: SimulatedDevice) -> None:
 
 @pytest.mark.usefixtures("_small_tiles")
 def test_files_and_chunks(gpu: SimulatedDevice, tmp_path: Any) -> None:
-    values = numbers(20_011, "f8")
+    values = numbers(9011, "f8")
     np.save(tmp_path / "values.npy", values)
     ops = ("sum", "min", "argmax")
     here = plain(values, ops)

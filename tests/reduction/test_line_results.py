@@ -15,9 +15,9 @@ from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 
 CASES = (
-    *(("sum", "f4"), ("mean", "i1"), ("prod", "f8")),
+    *(("sum", "f4"), ("mean", "i8"), ("prod", "f8")),
     *large(("l2", "f4"), ("nanmean", "f4")),
-    *large(("mean", "i8"), ("sum", "u8"), ("nansum", "f8"), ("nanl1", "f4")),
+    *large(("mean", "i1"), ("sum", "u8"), ("nansum", "f8"), ("nanl1", "f4")),
     *large(("sum", "f8"), ("sum", "i4"), ("mean", "f8"), ("mean", "f4"), ("mean", "u8")),
     *large(("prod", "f4"), ("prod", "i4"), ("l2", "f8"), ("nanprod", "f8"), ("nansum", "f4")),
     *large(("l1", "f4"), ("l1", "f8"), ("l1", "i1"), ("l1", "u8")),
@@ -125,8 +125,9 @@ def test_truths_ranges_and_absolute_sums_over_the_first_axis(dtype, shape):
 
 
 FEW_COLUMNS = (
-    *(("f4", "sum"), ("f8", "mean"), ("i8", "mean"), ("f8", "min"), ("f4", "any"), ("f8", "l2")),
+    *(("f4", "sum"), ("f4", "mean"), ("i8", "mean"), ("f4", "min"), ("f4", "any"), ("f8", "l2")),
     *large(
+        *(("f8", "mean"), ("f8", "min")),
         *(("f8", "nansum"), ("f4", "nanmax"), ("i4", "all"), ("f8", "count_nonzero"), ("f4", "l1")),
         *(("i4", "prod"), ("f8", "prod"), ("u8", "mean"), ("i1", "max"), ("f4", "ptp")),
         *(("f8", "nanmean"), ("f4", "nanprod"), ("u8", "sum"), ("f4", "max"), ("i2", "any")),
@@ -180,7 +181,7 @@ def test_variances_of_lines_that_are_joined(monkeypatch, dtype, op, ddof):
             assert (found.tobytes(), found.dtype) == (expected.tobytes(), expected.dtype), shape
 
 
-@pytest.mark.parametrize("dtype", ["i4", *large("f4", "f8", "i1")])
+@pytest.mark.parametrize("dtype", ["i1", *large("f4", "f8", "i4")])
 def test_ranges_wanted_as_another_dtype(dtype):
     for shape in ((2, 3), (7, 33), (40, 3), (300, 40), (20, 2000)):
         values = np.random.default_rng(3).integers(-50, 50, shape).astype(dtype)
@@ -193,7 +194,7 @@ def test_ranges_wanted_as_another_dtype(dtype):
 
 
 def test_truths_of_more_than_one_tile(monkeypatch):
-    values = np.ones((4000, 40), "i1")
+    values = np.ones((4000, 40), "f4")
     values[[0, 1999, 3999], [1, 2, 3]] = 0
     monkeypatch.setattr(layout, "TILE_BYTES", 1 << 14)
     np.testing.assert_array_equal(wl.reduce(values, ("all",), axis=0)[0], values.all(axis=0))
@@ -208,7 +209,9 @@ def test_ranges_over_the_first_axis_that_their_dtype_cannot_hold():
     assert wl.reduce(values, "ptp", axis=0, dtype="u1")[7] == 128
     infinite = np.array([[np.inf, 1.0], [np.inf, np.nan], [1.0, 0.0]], "f4")
     np.testing.assert_array_equal(wl.reduce(infinite, "ptp", axis=0), [np.inf, np.nan])
-    np.testing.assert_array_equal(wl.reduce(infinite[:2], "nanptp", axis=0), [np.nan, 0.0])
+    # Of float64, so that a loop is that of other tests.
+    found = wl.reduce(infinite[:2].astype("f8"), "nanptp", axis=0)
+    np.testing.assert_array_equal(found, [np.nan, 0.0])
 
 
 #: Each is a loop of its own.

@@ -55,10 +55,19 @@ def check(values: Any, op: Any, **options: Any) -> None:
 # ---- a number that comes first -----------------------------------------------------------------
 
 
+WITH_FIRSTS = ("sum", "min", "max", np.add, "prod", "nansum", "nanmin", np.fmax)
+
+
 # Every dtype has loops of its own for each of the operations; test_any_call.py has a few of others.
-@pytest.mark.parametrize("dtype", ["i4", "f8", *large("f4", *OTHERS)])
-def test_initial(dtype: str) -> None:
-    ops: tuple[Any, ...] = ("sum", "prod", "min", "max", "nansum", "nanmin", np.add, np.fmax)
+@pytest.mark.parametrize(
+    ("dtype", "ops"),
+    [
+        # Of float32 those that other tests need as well.
+        *(("i4", WITH_FIRSTS), ("f4", WITH_FIRSTS[:4])),
+        *large(("f4", WITH_FIRSTS[4:]), *product(("f8", *OTHERS), [WITH_FIRSTS])),
+    ],
+)
+def test_initial(dtype: str, ops: tuple[Any, ...]) -> None:
     firsts = (0, -0.0, 3, -3, 2.5, 130, 2.0**60, 2**64 - 1, np.int8(7), np.float32(0.1), True)
     firsts += (2**70, np.inf, -np.inf, np.nan, 7e4)
     values = numbers(dtype, 12, 9)
@@ -124,11 +133,20 @@ def test_ever_other_firsts_are_not_kept() -> None:
 # ---- integers that wrap, several arrays for results, masks, lists ------------------------------
 
 
+# Over the first axis products and means have loops of their own.
+@pytest.mark.parametrize(
+    ("ops", "axes"),
+    [
+        (("sum", "max"), (None, 0, 1, (0, 1), 2)),
+        (("prod", "mean"), (None, (0, 1), 2)),
+        *large((("prod", "mean"), (0, 1))),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["i4", *large("?", "u1", "i8", "i1", "u8", "u4")])
-def test_sums_into_integers(dtype: str) -> None:
+def test_sums_into_integers(dtype: str, ops: tuple[str, ...], axes: tuple[Any, ...]) -> None:
     values = numbers(dtype, 40, 30)
     for into in ("i1", "u1", np.int32, "u8", "q", np.dtype("l"), int, ">i4", "?", "f4"):
-        for op, axis in product(("sum", "prod", "max", "mean"), (None, 0, 1, (0, 1), 2)):
+        for op, axis in product(ops, axes):
             check(values, op, axis=axis, dtype=into)
         check(values[:, 3:20], "sum", axis=0, dtype=into, keepdims=True)
         check(values, "sum", axis=1, dtype=into, initial=-1, where=values > 0)
@@ -139,7 +157,8 @@ def test_sums_into_integers(dtype: str) -> None:
 def test_results_go_into_several_arrays() -> None:
     values = numbers("f4", 20, 6)
     for array in (values, values.T, values[:, 1:-1]):
-        for op, axis in product((("min", "max"), ("mean", "argmax", "std")), (0, 1)):
+        # As in test_several_alone.py, so that they are compiled once.
+        for op, axis in product((("min", "max"), ("sum", "mean", "argmax")), (0, 1)):
             expected = wl.reduce(array, list(op), axis=axis)
             outs = tuple(np.empty_like(one) for one in expected)
             for _ in range(2):

@@ -168,9 +168,9 @@ def test_small_tiles_are_not_shared(monkeypatch):
     monkeypatch.undo()
     asked = []
     monkeypatch.setattr(Together, "_team", lambda _, size: asked.append(size))
-    for columns in (2559, 2560):
-        wl.reduce(np.ones((256, columns), np.int16), "max", axis=0)
-    assert asked == [256 * 2560 * 2]
+    for columns in (1279, 1280):
+        wl.reduce(np.ones((256, columns), np.float32), "max", axis=0)
+    assert asked == [256 * 1280 * 4]
 
 
 def test_what_a_task_is_given_has_room_on_the_board():

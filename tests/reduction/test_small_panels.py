@@ -16,8 +16,9 @@ from warpladder.reduction.passes import rows_of
 from warpladder.reduction.ways import plan_of
 
 OPERATIONS = (
-    *(("sum", "f4"), ("argmax", "i8")),
+    *(("sum", "f4"), ("argmax", "f4")),
     *large(
+        ("argmax", "i8"),
         *(("var", "f8"), ("mean", "i8")),
         *(("max", "i1"), ("mean", "i4"), ("l2", "f8"), ("prod", "f8"), ("nanmax", "f4")),
         *(("nansum", "f8"), ("sum", "f2"), ("any", "u1"), ("all", "i2"), ("argmin", "f4")),
