@@ -78,6 +78,7 @@ bench: $(READY)  ## check and time everything; writes JSON, figure and table
 	$(BIN)/python benchmarks/shortest_paths.py
 	$(BIN)/python benchmarks/hop_counts.py $(if $(GRAPHS),--graphs $(GRAPHS)) --large
 	$(BIN)/python benchmarks/weighted_paths.py $(if $(GRAPHS),--graphs $(GRAPHS))
+	$(BIN)/python benchmarks/whole_lengths.py $(if $(GRAPHS),--graphs $(GRAPHS))
 	$(BIN)/python benchmarks/graph_files.py
 	$(BIN)/python benchmarks/reduction.py
 	$(BIN)/python benchmarks/reduction_table.py

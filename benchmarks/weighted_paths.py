@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--graphs", type=Path, help="folder with the five files")
     asked = parser.parse_args()
     targets: list[Target] = []
-    graphs = {**_from_files(asked.graphs), **_made()}
+    graphs = {**_from_files(asked.graphs), **made()}
     rows = []
     for name, graph in graphs.items():
         rows.append(_time(name, graph, targets))
@@ -75,8 +75,8 @@ def _from_files(folder: Path | None) -> dict[str, wl.Graph]:
     for name in ("celegans_metabolic", "power"):
         graph = wl.read_graph(folder / f"{name}.graph")
         whole = rng.integers(1, 100, graph.edge_count, np.int32)
-        graphs[f"{name}, below 100"] = _weighted(graph, whole)
-        graphs[f"{name}, floats"] = _weighted(graph, rng.random(graph.edge_count))
+        graphs[f"{name}, below 100"] = with_weights(graph, whole)
+        graphs[f"{name}, floats"] = with_weights(graph, rng.random(graph.edge_count))
     graphs["lagraph_fw_1000"] = wl.read_graph(folder / "lagraph_fw_1000.mtx")
     with (folder / "openflights_airports.dat").open(encoding="utf-8") as file:
         places = {row[4]: (float(row[6]), float(row[7])) for row in csv.reader(file)}
@@ -92,7 +92,8 @@ def _from_files(folder: Path | None) -> dict[str, wl.Graph]:
     return graphs
 
 
-def _weighted(graph: wl.Graph, weights: NDArray[Any]) -> wl.Graph:
+def with_weights(graph: wl.Graph, weights: NDArray[Any]) -> wl.Graph:
+    """Return a graph with the same edges and other weights."""
     return wl.Graph.from_edges(
         graph.sources, graph.targets, weights, n=graph.n, directed=graph.directed
     )
@@ -105,7 +106,7 @@ def _great_circles(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     return _EARTH_KM * angles
 
 
-def _made() -> dict[str, wl.Graph]:
+def made() -> dict[str, wl.Graph]:
     """Return graphs with many ways and few, with hubs, and long thin ones."""
     rng = np.random.default_rng(1)
     random = rng.integers(0, 5000, (2, 25_000))
@@ -136,7 +137,7 @@ def _made() -> dict[str, wl.Graph]:
     }
 
 
-def _arcs(graph: wl.Graph) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def arcs_of(graph: wl.Graph) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return each arc once, both of an undirected edge, the lightest of parallel ones, no loops."""
     assert graph.weights is not None  # noqa: S101 - all of them have weights
     u, v, weights = graph.sources, graph.targets, graph.weights.astype(np.float64)
@@ -151,7 +152,7 @@ def _arcs(graph: wl.Graph) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 def _time(name: str, graph: wl.Graph, targets: list[Target]) -> dict[str, Any]:
-    u, v, weights = _arcs(graph)
+    u, v, weights = arcs_of(graph)
     n = graph.n
     matrix = csr_array((weights, (u, v)), shape=(n, n))
     some = np.unique(np.linspace(0, n - 1, _SOME).astype(np.int64))
@@ -168,17 +169,17 @@ def _time(name: str, graph: wl.Graph, targets: list[Target]) -> dict[str, Any]:
     passed: list[float] = []
     ours = partial(wl.shortest_paths, graph, device="cpu", method="dijkstra")
     tasks: dict[str, Callable[[], object]] = {
-        "ours": partial(_cpu_seconds, ours, passed),
-        "with next hops": partial(_cpu_seconds, partial(ours, next_hops=True)),
-        "scipy": partial(_cpu_seconds, partial(dijkstra, matrix, indices=some)),
-        "igraph": partial(_cpu_seconds, partial(network.distances, some.tolist(), weights=weights)),
+        "ours": partial(cpu_seconds, ours, passed),
+        "with next hops": partial(cpu_seconds, partial(ours, next_hops=True)),
+        "scipy": partial(cpu_seconds, partial(dijkstra, matrix, indices=some)),
+        "igraph": partial(cpu_seconds, partial(network.distances, some.tolist(), weights=weights)),
     }
     if n <= _MOST_FOR_RUSTWORKX:
         known = rustworkx.PyDiGraph()
         known.add_nodes_from(range(n))
         known.add_edges_from(list(zip(u.tolist(), v.tolist(), weights.tolist(), strict=True)))
         lengths = partial(rustworkx.all_pairs_dijkstra_path_lengths, known, float)
-        tasks["rustworkx"] = partial(_cpu_seconds, lengths)
+        tasks["rustworkx"] = partial(cpu_seconds, lengths)
     figures = interleave(tasks, _ROUNDS)
     for peer in ("scipy", "igraph"):
         figures[peer] = [once * n / some.size for once in figures[peer]]
@@ -206,7 +207,8 @@ def _time(name: str, graph: wl.Graph, targets: list[Target]) -> dict[str, Any]:
     }
 
 
-def _cpu_seconds(task: Callable[[], object], passed: list[float] | None = None) -> float:
+def cpu_seconds(task: Callable[[], object], passed: list[float] | None = None) -> float:
+    """Return the CPU seconds of a task, of all its threads; note the time that passed."""
     began, cpu = perf_counter(), process_time()
     task()
     used = process_time() - cpu
