@@ -43,6 +43,7 @@ def main() -> None:
         all_results("reduction_drawn-*"),
     )
     _write_calls_in_a_row(newest_results("standby-amd-*"), newest_results("standby-intel-*"))
+    _write_cold_session(newest_results("cold_session-*"))
     _write_joins(newest_results("overlap_join-*"))
     advection = newest_results("advection-*")
     _write_advection(advection)
@@ -237,6 +238,21 @@ def _write_calls_in_a_row(of_few_cores: dict[str, Any], of_more: dict[str, Any])
         f"NumPy's l2 is, has threads of its own. {told}; the latter used by others, too."
     )
     replace_results("calls in a row", lines)
+
+
+def _write_cold_session(results: dict[str, Any]) -> None:
+    """Replace what a first session of reductions costs in the README."""
+    cold, warm = results["sessions"]
+    replace_results(
+        "cold session",
+        [
+            f"A session of {cold['calls']} calls of `reduce` on the CPU, of "
+            f"{len(results['dtypes'])} dtypes, {len(results['operations'])} operations and "
+            f"{len(results['axes'])} axes, compiles {cold['kernels']} kernels in its first process "
+            f"and takes {cold['cpu_s']:.0f} CPU seconds; in the next one it takes "
+            f"{warm['cpu_s']:.1f}, imports included ({_machine(results)}).",
+        ],
+    )
 
 
 def _write_joins(results: dict[str, Any]) -> None:
