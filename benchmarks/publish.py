@@ -243,16 +243,14 @@ def _write_calls_in_a_row(of_few_cores: dict[str, Any], of_more: dict[str, Any])
 def _write_cold_session(results: dict[str, Any]) -> None:
     """Replace what a first session of reductions costs in the README."""
     cold, warm = results["sessions"]
-    replace_results(
-        "cold session",
-        [
-            f"A session of {cold['calls']} calls of `reduce` on the CPU, of "
-            f"{len(results['dtypes'])} dtypes, {len(results['operations'])} operations and "
-            f"{len(results['axes'])} axes, compiles {cold['kernels']} kernels in its first process "
-            f"and takes {cold['cpu_s']:.0f} CPU seconds; in the next one it takes "
-            f"{warm['cpu_s']:.1f}, imports included ({_machine(results)}).",
-        ],
+    dtypes, operations, axes = (len(results[name]) for name in ("dtypes", "operations", "axes"))
+    told = (
+        f"A session of {cold['calls']} calls of `reduce` on the CPU, of {dtypes} dtypes, "
+        f"{operations} operations and {axes} axes, compiles {cold['kernels']} kernels in its first "
+        f"process and takes {cold['cpu_s']:.0f} CPU seconds; in the next one it takes "
+        f"{warm['cpu_s']:.1f}, imports included ({_machine(results)})."
     )
+    replace_results("cold session", [told])
 
 
 def _write_joins(results: dict[str, Any]) -> None:
