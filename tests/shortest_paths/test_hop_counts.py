@@ -127,7 +127,7 @@ def test_paths_on_both_sides_of_eight_digits(n, directed):
 
 def test_long_thin_graphs_are_searched_one_by_one():
     # What would become full of arcs, with a long tail.
-    core, tail = random_edges(900, 4000, 1), np.arange(899, 2400)
+    core, tail = random_edges(900, 8000, 1), np.arange(899, 2400)
     ends = np.concatenate([core, [tail, tail + 1]], axis=1)
     assert "breadth-first searches one by one on" in answer_for(2401, ends).why
     assert "one by one" not in answer_for(700, random_edges(700, 3000, 1)).why
