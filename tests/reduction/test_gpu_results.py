@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def test_float16_is_rounded_once(gpu: SimulatedDevice) -> None:
         ("ptp", "float32", {}, True),
         ("ptp", "int8", {}, True),
         ("nanargmax", "float32", {}, True),
-        # May be refused for every row.
+        # The mask itself tells the host what it leaves.
         ("argmax", "float32", {"masked": True}, False),
         ("sum", "float32", {"masked": True}, True),
         # Merged by the host.
@@ -190,6 +191,37 @@ def test_what_may_be_refused_when_it_is_seen(op: Any, dtype: str, is_late: bool)
 
 
 @pytest.mark.parametrize(
+    ("dtype", "wanted"),
+    [
+        *(("int8", "int8"), ("int16", "uint8")),
+        *large(
+            *product(("int8", "int16", "int64"), ("int8", "uint8", "int32", "int64", "uint64")),
+            *product(("uint8", "uint16", "uint64"), ("uint8", "int16", "int64", "float64")),
+            *product(("int64",), ("float32", "float64")),
+        ),
+    ],
+)
+def test_ranges_wanted_as_another_dtype(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, dtype: str, wanted: str
+) -> None:
+    """Refused as on the host, from the first that does not fit on."""
+    ends = np.iinfo(dtype)
+    most = int(np.finfo(wanted).max) if wanted[0] == "f" else int(np.iinfo(wanted).max)
+    for span in {most, most + 1, most + 1025, ends.max, ends.max - ends.min, 100}:
+        if span > ends.max - ends.min:
+            continue
+        values = np.array([[ends.min, ends.min + span], [1, 2]], dtype)
+        told = []
+        for way in (wl.reduce, lambda *args, **options: on_the_host(monkeypatch, *args, **options)):
+            try:
+                there = gpu.to_device(values)
+                told.append(host(way(there, "ptp", axis=1, dtype=wanted, device=gpu)).tolist())
+            except InputError as fault:
+                told.append(str(fault))
+        assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
     ("op", "dtype"),
     [
         *(("nanargmax", "float32"), ("ptp", "int8")),
@@ -220,7 +252,12 @@ def test_what_may_be_refused_and_is_not(gpu: SimulatedDevice, op: str, dtype: st
     ],
 )
 def test_a_call_like_one_before_that_is_refused(
-    gpu: SimulatedDevice, library: Stand, op: str, dtype: str, told: str
+    gpu: SimulatedDevice,
+    library: Stand,
+    monkeypatch: pytest.MonkeyPatch,
+    op: str,
+    dtype: str,
+    told: str,
 ) -> None:
     good = np.random.default_rng(5).integers(0, 100, (9, 70)).astype(dtype)
     bad = good.copy()
@@ -233,8 +270,14 @@ def test_a_call_like_one_before_that_is_refused(
         expected = np.ptp(good, axis) if op == "ptp" else getattr(np, op)(good, axis)
         out = gpu.to_device(np.full(np.shape(expected), 77, np.asarray(expected).dtype))
         for _ in range(2):
-            found = wl.reduce(gpu.to_device(good), op, axis=axis)
-            np.testing.assert_array_equal(host(found), expected)
+            for _ in range(2):
+                found = wl.reduce(gpu.to_device(good), op, axis=axis)
+                np.testing.assert_array_equal(host(found), expected)
+                with monkeypatch.context() as patch:
+                    # What was refused before leaves nothing behind.
+                    patch.setattr(api, "_reduce_new", None)
+                    found = wl.reduce(gpu.to_device(good), op, axis=axis)
+                np.testing.assert_array_equal(host(found), expected)
             with pytest.raises(InputError, match=told):
                 wl.reduce(gpu.to_device(bad), op, axis=axis)
         if axis is not None:

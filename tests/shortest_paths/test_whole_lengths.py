@@ -87,8 +87,7 @@ class TestWhichAreTaken:
             ([[0, 2, 2], [2, -1, 2], [2, 2, 0]], INF, None),
             ([[0, INF], [INF, np.nan]], INF, None),
             ([[0, INF], [INF, 0]], INF, (1, 1)),
-            # Of several lengths it has too many.
-            ([[0, 2, INF], [2, 9, INF], [4, INF, 0]], INF, None),
+            ([[0, 2, INF], [2, 9, INF], [4, INF, 0]], INF, (2, 2)),
         ],
     )
     def test_of_a_matrix(self, entries, no_edge, expected):
@@ -107,6 +106,19 @@ class TestWhichAreTaken:
         assert whole_lengths(Matrix(entries, INF), np.dtype("float64")) == (0.5, 21)
         entries[698, 699] = 10.1
         assert whole_lengths(Matrix(entries, INF), np.dtype("float64")) is None
+
+    def test_many_edges_of_several_lengths_are_left_where_few_are_of_use(self):
+        dtype = np.dtype("int32")
+        entries = np.random.default_rng(1).integers(1, 4, (600, 600))
+        full = Matrix(entries, INF)
+        assert whole_lengths(full, dtype) == (1, 3)
+        assert whole_lengths(full, dtype, few=True) is None
+        same = Matrix(np.full((600, 600), 2), INF)
+        assert whole_lengths(same, dtype, few=True) == (2, 1)
+        # Though the first row is that of a hub.
+        star = np.full((600, 600), INF)
+        star[0, 1:] = entries[0, 1:]
+        assert whole_lengths(Matrix(star, INF), dtype, few=True) == (1, 3)
 
     @given(
         st.lists(st.integers(1, 80), min_size=1, max_size=200),
@@ -198,6 +210,29 @@ def test_long_ways(longest, directed):
     check(300, [end[pieces] for end in ends], weights[pieces], directed=directed)
 
 
+@pytest.mark.parametrize("longest", [2, 64])
+def test_levels_on_which_nobody_is_found(longest):
+    """As many as the longest edge has steps, but one."""
+    detour = [0, 2, 1], [2, 1, 3], [longest, 1, longest]
+    check(5, np.array(detour[:2]), np.array(detour[2]))
+    for directed in (True, False):
+        ends = path(9)
+        weights = np.append(np.full(7, longest), 1)
+        check(9, ends, weights, directed=directed)
+        check(9, ends, weights[::-1], directed=directed)
+
+
+@pytest.mark.parametrize("longest", [2, 64])
+def test_arcs_into_vertices_that_are_pulled(longest):
+    """To some only one edge leads, the longest, while many fronts are kept."""
+    core, alone = 300, 100
+    ends = random_edges(core, 8 * core, seed=6)
+    weights = np.random.default_rng(6).integers(1, longest + 1, 8 * core)
+    last = np.arange(alone), np.arange(core, core + alone)
+    ends = np.concatenate([ends, last], axis=1)
+    check(core + alone, ends, np.append(weights, np.full(alone, longest)))
+
+
 @pytest.mark.parametrize(
     ("dtype", "step"), [("float32", 0.375), *large(("int64", 7), ("int16", 2), ("float64", 0.5))]
 )
@@ -229,6 +264,22 @@ def test_a_distance_that_does_not_fit():
     assert "int32 because int16 cannot hold a distance" in answer.why
     with pytest.raises(errors.DistanceOverflowError, match="48000, beyond what distances use"):
         wl.shortest_paths((*chain, weights), method="breadth-first", device="cpu", dtype="int16")
+    # What stands for no path in other methods is the least that does not fit: 16,383.
+    for unit, dtype in ((5460, "int16"), (5461, "int32")):
+        weights = np.array([unit, 2 * unit], "int16")
+        found = wl.shortest_paths(([0, 1], [1, 2], weights), method="breadth-first", device="cpu")
+        assert found.distance(0, 2) == 3 * unit
+        assert found.dist_matrix.dtype == np.dtype(dtype)
+
+
+def test_an_edge_that_a_dtype_does_not_hold_is_no_hop():
+    """64 steps of 1,024 are 0 in int16: a way round is shorter, by way of every other vertex."""
+    weights = np.array([64 * 1024, 1024, 1024, 1024])
+    graph = wl.Graph.from_edges([0, 0, 1, 2], [3, 1, 2, 3], weights)
+    answer = wl.shortest_paths(
+        graph, method="breadth-first", device="cpu", dtype="int16", next_hops=True
+    )
+    assert answer.path(0, 3) == [0, 1, 2, 3]
 
 
 class TestChoice:
@@ -242,7 +293,7 @@ class TestChoice:
     def test_few_steps_are_searched_by_levels(self):
         answer = wl.shortest_paths(self.graph(3000, 15_000, 3), device="cpu")
         assert answer.method == "breadth-first"
-        assert "all edges are some whole steps long; estimated " in answer.why
+        assert "all edges are a few whole steps long; estimated " in answer.why
         assert "Floyd-Warshall" in answer.why
         assert "Dijkstra from every vertex" in answer.why
 

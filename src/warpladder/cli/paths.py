@@ -190,10 +190,16 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
         sample: Any = (*ends, np.full(len(ends[0]), max(weight, n == 1), dtype))
         if graph.matrix is not None:
             sample = np.full((n, n), 1, dtype)
-        # The sample's edges are of one length: it would be searched where the graph is not.
-        searched = whole_lengths(graph.given, dtype) is not None
-        method: Any = wanted["method"] if searched else "floyd-warshall"
-        shortest_paths(sample, next_hops=wanted["next_hops"], method=method)
+        asked = wanted["method"]
+        lengths = whole_lengths(graph.given, dtype, few=asked == "auto")
+        longest = 0 if lengths is None else lengths.longest
+        if longest > 1 and n > 2 and asked != "floyd-warshall":
+            steps: Any = [0, 0], [1, n - 1], np.array([1, 2], dtype)
+            shortest_paths(steps, next_hops=wanted["next_hops"], method="breadth-first")
+        if longest == 1 or asked != "breadth-first":
+            # The sample's edges are of one length: it would be searched where the graph is not.
+            method: Any = asked if longest == 1 else "floyd-warshall"
+            shortest_paths(sample, next_hops=wanted["next_hops"], method=method)
     return perf_counter() - began
 
 

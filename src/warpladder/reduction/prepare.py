@@ -180,8 +180,8 @@ def prepare(
     InputError, InputTypeError
         ``like`` is not on a GPU, is empty, or its rows lie at irregular distances; an operation
         needs the host: sums under ``"reproducible"``, an `AssociativeOp`, and what may be refused
-        when the numbers are seen, ``ptp`` of signed integers, ``nanargmin`` and ``nanargmax``; or
-        what `reduce` refuses.
+        when the numbers are seen, ``nanargmin``, ``nanargmax`` and a ``ptp`` of integers that its
+        dtype may not hold; or what `reduce` refuses.
     UnsupportedKernelError
         Numba cannot compile the kernel, which is done here.
 

@@ -180,11 +180,11 @@ def shortest_paths(
     Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. Half as many relaxations, and the
     same bits, for a symmetric matrix or an undirected graph: on the CPU from 257 vertices on; on a
     GPU from some thousand on, in its memory.
-    Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once; on a GPU
+    Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once, and where
+    edges have up to k steps O(n (n + m) k) and 64 (k + 1) bytes for a vertex and core; on a GPU
     O(n (n + m) l) for paths of up to l edges, 128 at once. Elimination of vertices takes O(n f),
     where f neighbours are kept in the end, a few for each vertex where it is taken. All give the
-    same distances bit for bit: they are taken only where every multiple of the length of an edge is
-    exact.
+    same distances bit for bit: they are taken only where every multiple of a step is exact.
 
     An integer distance is exact or refused: an integer dtype holds distances below half its range.
     A float distance is the rounded sum along its path, with a relative error of at most n units in

@@ -338,7 +338,11 @@ def hop_counts(
     if in_steps is None:
         arcs = searches.arcs
         return dist, hops_from_levels(arcs.starts, arcs.ends, step, dist, later)
-    lengths = in_steps.steps_out.astype(dtype) * step
+    steps = in_steps.steps_out
+    lengths = (steps * length).astype(dtype)
+    if dtype.kind == "i":
+        # One that the dtype does not hold is on no shortest way.
+        lengths[steps > int(no_path) // int(length)] = no_path
     return dist, hops_from_levels(in_steps.starts[::longest], in_steps.ends, lengths, dist, later)
 
 

@@ -8,12 +8,13 @@ level of all searches is one pass over arcs::
 
 either *pushed* along the arcs that leave the fronts, or, once these are most of the graph, *pulled*
 by the vertices that some search has not reached yet, each of which stops at the arc that completes
-its mask. Between levels the masks in ``found`` and those that come to be in it are zeros.
+its mask. Before a level the masks in ``found`` are made zeros.
 
 Where edges have whole lengths an arc of k steps is taken on the k-th level after the one on which
-its vertex was found. So as many fronts are kept as the longest arc has steps, in turn, and on each
-level those arcs count that are as long as their vertex's front is old. An arc is passed as often as
-before, and more levels have less of them each: distances that differ are not found together.
+its vertex was found. So the one at hand and as many fronts are kept as the longest arc has steps,
+in turn, and on each level those arcs count that are as long as their vertex's front is old. An arc
+is passed as often as before, and more levels have less of them each: distances that differ are not
+found together.
 
 Distances are kept as binary digits: plane d has bit s of vertex v where digit d of the distance is
 set. So a level costs a mask for each of its digits instead of a number for each search, and only

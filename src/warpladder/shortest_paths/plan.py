@@ -103,7 +103,7 @@ def searches_for(
             return None
         if overwrite or not _arcs_are_few(given, dtype):
             return None
-    lengths = whole_lengths(given, dtype)
+    lengths = whole_lengths(given, dtype, few=asked == "auto")
     if lengths is None:
         return None
     most = seconds(given.n, dtype) if asked == "auto" else np.inf
@@ -173,7 +173,7 @@ def choose_method(
     if searches is not None:
         by_levels = searches.seconds(dtype, next_hops=next_hops)
         if by_levels < by_blocks:
-            lengths = "of one length" if searches.longest == 1 else "some whole steps long"
+            lengths = "of one length" if searches.longest == 1 else "a few whole steps long"
             told = f"estimated {_in_words(by_levels)}, Floyd-Warshall {_in_words(by_blocks)}"
             searched = Method("breadth-first", f"all edges are {lengths}; {told}", searches)
             if searches.longest == 1 or sparse is None:

@@ -20,7 +20,7 @@ from warpladder.shortest_paths.no_edge import is_absent
 __all__ = ["MOST_STEPS", "WholeLengths", "whole_lengths"]
 
 MOST_STEPS = 64
-"""Of the longest edge: what searches by levels keep of a vertex is so many masks."""
+"""Of the longest edge: what searches by levels keep of a vertex is one mask more than that."""
 
 # Entries of a matrix that are looked at together, so that what is made of them stays in the cache.
 _ENTRIES = 1 << 18
@@ -45,13 +45,15 @@ class WholeLengths(NamedTuple):
     longest: int = 1
 
 
-def whole_lengths(given: Edges | Matrix, dtype: np.dtype[Any]) -> WholeLengths | None:
+def whole_lengths(
+    given: Edges | Matrix, dtype: np.dtype[Any], *, few: bool = False
+) -> WholeLengths | None:
     """Return of which steps the edges of a graph are made, loops aside; None where of none.
 
-    None, too, where a length is not above zero, where the longest has more than `MOST_STEPS`, where
-    multiples are not exact in a dtype of distances, or where a matrix of several lengths has so
-    many edges that they are no use. What loops weigh makes no difference unless it is less than
-    nothing.
+    None, too, where a length is not above zero, where the longest has more than `MOST_STEPS`, or
+    where multiples are not exact in a dtype of distances. Where ``few`` edges are of use alone,
+    also for a matrix of several lengths that has many. What loops weigh makes no difference unless
+    it is less than nothing.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def whole_lengths(given: Edges | Matrix, dtype: np.dtype[Any]) -> WholeLengths |
     """
     if given.weights is None:
         return WholeLengths(1)
-    found = _of_edges(given) if isinstance(given, Edges) else _of_matrix(given)
+    found = _of_edges(given) if isinstance(given, Edges) else _of_matrix(given, few=few)
     if found is None:
         return None
     step, heaviest = found if found.step else (1, 1)
@@ -92,7 +94,7 @@ def _of_edges(given: Edges) -> _Seen | None:
     return None if few is None else _and_these(few, lengths)
 
 
-def _of_matrix(given: Matrix) -> _Seen | None:
+def _of_matrix(given: Matrix, *, few: bool) -> _Seen | None:
     """Do the same, and leave off at the first part that tells that there are none."""
     weights, n = given.weights, given.n
     seen = _NOTHING
@@ -110,7 +112,11 @@ def _of_matrix(given: Matrix) -> _Seen | None:
         lengths = part[present]
         more = _and_these(seen, lengths)
         arcs += lengths.size
-        if more is None or (more.step != more.heaviest and arcs * _PAIRS_PER_EDGE > last * n):
+        if more is None:
+            return None
+        # The first row may be that of a hub.
+        are_many = first > 0 and arcs * _PAIRS_PER_EDGE > last * n
+        if few and are_many and more.step != more.heaviest:
             return None
         seen = more
         first = last

@@ -32,35 +32,47 @@ __all__ = ["finished_there", "leave_results", "leave_states", "refuses_when_seen
 def finished_there(plan: Plan) -> bool:
     """Tell whether a device makes the results of a plan, for rows that are not empty.
 
-    Not an extremum of what a mask leaves, which may be nothing.
+    Not an extremum of what a mask leaves, which may be nothing, nor a range that 64 bits may not
+    hold and that is wanted as a float.
     """
     if len(plan.parts) != 1 or plan.initial is not None:
         return False
     if not isinstance(plan.parts[0], FoldPart | CompensatedPart):
         return False
     return all(
-        isinstance(request.op, Op) and not (plan.masked and not request.op.is_defined_for_nothing)
-        for request in plan.requests
+        isinstance(request.op, Op)
+        and not (plan.masked and not request.op.is_defined_for_nothing)
+        and _refusal(request, dtype, plan.parts[0]) != "unknown"
+        for request, dtype in _results_of(plan)
     )
 
 
 def refuses_when_seen(plan: Plan) -> bool:
     """Tell whether a result may be refused: the index of NaNs, a range that does not fit."""
-    return any(_refusal(request, dtype) for request, dtype in _results_of(plan))
+    part = plan.parts[0]
+    return any(_refusal(request, dtype, part) for request, dtype in _results_of(plan))
 
 
 def _results_of(plan: Plan) -> Iterator[tuple[Request, np.dtype[Any]]]:
     return zip(plan.requests, plan.dtypes, strict=True)
 
 
-def _refusal(request: Request, dtype: np.dtype[Any]) -> str:
-    """Return why a result may be refused, or nothing."""
-    if not isinstance(request.op, Op):
+def _refusal(request: Request, dtype: np.dtype[Any], part: Any) -> str:
+    """Return why a result may be refused, nothing if it may not, or that a kernel cannot tell."""
+    op = request.op
+    if not isinstance(op, Op) or not isinstance(part, FoldPart):
         return ""
-    if request.skip_nan and request.op.result == "index":
+    if request.skip_nan and op.result == "index":
         return "index"
-    # The range of unsigned numbers fits always.
-    return "range" if request.op.result == "range" and dtype.kind == "i" else ""
+    elements = np.dtype(part.spec.values)
+    if op.result != "range" or elements.kind == dtype.kind == "f":
+        return ""
+    if elements.kind == "f":
+        return "unknown"
+    if dtype.kind == "f":
+        return "unknown" if elements == np.int64 else ""
+    span = int(np.iinfo(elements).max) - int(np.iinfo(elements).min)
+    return "range" if span > np.iinfo(dtype).max else ""
 
 
 @cuda.jit(device=True)
@@ -87,9 +99,14 @@ def leave_results(plan: Plan) -> Any:
         made = _of_compensated(name) if isinstance(part, CompensatedPart) else _MADE[name](part)
         dtype = plan.dtypes[number]
         leave = _leaving(number, made, dtype, may_be_none, leave)
-        refusal = _refusal(request, dtype)
+        refusal = _refusal(request, dtype, part)
         if refusal:
-            most = np.iinfo(dtype).max if refusal == "range" else None
+            most = None
+            if refusal == "range":
+                # Of the type of ranges: of integers of 64 bits with a sign and without, the larger
+                # would be found in floats.
+                is_unsigned = np.dtype(part.spec.values).kind == "u"
+                most = (np.uint64 if is_unsigned else np.int64)(np.iinfo(dtype).max)
             leave = _noting(len(plan.requests), made, most, leave)
     return leave
 
@@ -117,10 +134,10 @@ def _leaving(number: int, made: Any, dtype: np.dtype[Any], may_be_none: bool, re
     return leave
 
 
-def _noting(note: int, made: Any, most: int | None, rest: Any) -> Any:
+def _noting(note: int, made: Any, most: Any, rest: Any) -> Any:
     """Note a range above ``most``, or where that is None an index of nothing."""
     is_index = most is None
-    largest = np.int64(0 if most is None else most)
+    largest = np.int64(0) if most is None else most
 
     @cuda.jit(device=True)
     @specialised
