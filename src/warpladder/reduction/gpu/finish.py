@@ -101,13 +101,8 @@ def leave_results(plan: Plan) -> Any:
         leave = _leaving(number, made, dtype, may_be_none, leave)
         refusal = _refusal(request, dtype, part)
         if refusal:
-            most = None
-            if refusal == "range":
-                # Of the type of ranges: of integers of 64 bits with a sign and without, the larger
-                # would be found in floats.
-                is_unsigned = np.dtype(part.spec.values).kind == "u"
-                most = (np.uint64 if is_unsigned else np.int64)(np.iinfo(dtype).max)
-            leave = _noting(len(plan.requests), made, most, leave)
+            most = np.iinfo(dtype).max if refusal == "range" else None
+            leave = _noting(len(plan.requests), most, leave)
     return leave
 
 
@@ -134,22 +129,22 @@ def _leaving(number: int, made: Any, dtype: np.dtype[Any], may_be_none: bool, re
     return leave
 
 
-def _noting(note: int, made: Any, most: Any, rest: Any) -> Any:
+def _noting(note: int, most: int | None, rest: Any) -> Any:
     """Note a range above ``most``, or where that is None an index of nothing."""
     is_index = most is None
-    largest = np.int64(0) if most is None else most
+    largest = np.uint64(0 if most is None else most)
 
     @cuda.jit(device=True)
     @specialised
     def leave(results, row, states, i, length, option):
+        state = states[i]
         if is_index:
-            if states[i].count == 0:
+            if state.count == 0:
                 results[note][0] = 1
-        else:
-            # Beyond what 64 bits hold it is below 0.
-            result = made(states, i, length, option)
-            if result < 0 or result > largest:
-                results[note][0] = 1
+        elif np.uint64(state.high) - np.uint64(state.low) > largest:
+            # Without a sign: a compiler may take it that others do not wrap, and an H200 found no
+            # difference of int64 that was below 0.
+            results[note][0] = 1
         rest(results, row, states, i, length, option)
 
     return leave
