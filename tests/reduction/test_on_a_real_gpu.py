@@ -9,6 +9,7 @@ import pytest
 
 import warpladder as wl
 from warpladder.device.cuda import probe_cuda
+from warpladder.errors import InputError
 
 pytestmark = pytest.mark.skipif(not probe_cuda().gpus, reason="needs a GPU")
 
@@ -66,3 +67,24 @@ def test_results_of_other_dtypes_in_turn(torch: Any) -> None:
 def test_tensors_on_the_host_are_taken_as_numpy_takes_them(torch: Any) -> None:
     assert wl.reduce(torch.ones(5)) == 5
     assert wl.reduce(torch.nn.Parameter(torch.ones(5), requires_grad=False)) == 5
+
+
+def test_what_is_refused_when_it_is_seen(torch: Any) -> None:
+    """A compiler may take it that no difference wraps, which the simulator does not show."""
+    least, most = -(2**63), 2**63 - 1
+    for ends, fits in (
+        ((-5, 7), True),
+        ((0, most), True),
+        ((-1, most), False),
+        ((least, 1), False),
+    ):
+        values = torch.tensor([[*ends], [1, 2]], device="cuda")
+        if fits:
+            assert wl.reduce(values, "ptp", axis=1).tolist() == [ends[1] - ends[0], 1]
+        else:
+            with pytest.raises(InputError, match=f"ptp is {ends[1] - ends[0]}"):
+                wl.reduce(values, "ptp", axis=1)
+    nothing = torch.tensor([[1.0, 2.0], [torch.nan, torch.nan]], device="cuda")
+    assert wl.reduce(nothing[:1], "nanargmax", axis=1).tolist() == [1]
+    with pytest.raises(InputError, match="only NaNs"):
+        wl.reduce(nothing, "nanargmax", axis=1)
