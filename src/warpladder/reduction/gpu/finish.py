@@ -32,8 +32,8 @@ __all__ = ["finished_there", "leave_results", "leave_states", "refuses_when_seen
 def finished_there(plan: Plan) -> bool:
     """Tell whether a device makes the results of a plan, for rows that are not empty.
 
-    Not an extremum of what a mask leaves, which may be nothing, nor a range that 64 bits may not
-    hold and that is wanted as a float.
+    Not an extremum of what a mask leaves, which may be nothing, nor a range of int64 wanted as a
+    float, which 64 bits may not hold, nor one of floats wanted as an integer.
     """
     if len(plan.parts) != 1 or plan.initial is not None:
         return False

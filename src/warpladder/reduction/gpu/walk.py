@@ -111,7 +111,7 @@ def singles(part: OnDevice, number: Any, *, lean: bool) -> Any:
     their marks likewise; element 0 has the index ``index``. Places are unsigned: Numba asks of
     a signed index whether it counts from the end. ``number`` is the type to count elements with:
     of Numba 32 bits and 32 bits make 64. A ``lean`` one has a way of its own for elements
-    that a mask leaves all, which takes registers.
+    of which no mask leaves any out, which takes registers.
     """
     _, values, masked, skip_nan, _, _, _, take_few, take_some, _ = part
     element = element_type(values)

@@ -65,6 +65,8 @@ class GpuSearches:
         The vertices in the order in which they are searched from.
     depth
         About how many levels there are.
+    longest
+        How many steps an arc has, as on the CPU: one.
     """
 
     device: Device
