@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import pickle
 import re
@@ -85,6 +86,39 @@ def test_what_is_compiled_is_kept(load, tmp_path):
     assert (hits(first.twice), hits(second.twice)) == (0, 1)
     assert cache_folder(first.twice) == tmp_path / "__pycache__"
     assert are_kept()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_no_garbage_is_looked_for_meanwhile(load, monkeypatch, is_on):
+    meanwhile, save = [], caching.Cache.save_overload
+
+    def look_and_save(*arguments):
+        meanwhile.append(gc.isenabled())
+        save(*arguments)
+
+    monkeypatch.setattr(caching.Cache, "save_overload", look_and_save)
+    module, was_on = load(), gc.isenabled()
+    after = []
+    try:
+        (gc.enable if is_on else gc.disable)()
+        assert module.twice(21) == 42
+        after.append(gc.isenabled())
+        with pytest.raises(numba.TypingError):
+            module.twice(None)
+        after.append(gc.isenabled())
+    finally:
+        (gc.enable if was_on else gc.disable)()
+    assert (meanwhile, after) == ([False], [is_on, is_on])
+
+
+def test_nothing_is_made_that_nobody_reads(load, tmp_path):
+    """No function that C would call, and no text beside the machine code."""
+    first, second = load(), load()
+    assert first.twice(21) == second.twice(21) == 42
+    (compiled,) = first.twice.overloads.values()
+    assert f"cfunc.{compiled.fndesc.mangled_name}" not in compiled.library.get_llvm_str()
+    (found,) = second.twice.overloads.values()
+    assert found.type_annotation == ""
 
 
 def test_functions_of_one_text_have_an_address_each(as_new_processes, monkeypatch):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import config, njit
+from numba.core.errors import TypingError
 
-from warpladder.device.stretches import copy_block, copy_stretch, row_stretch, stretch
+from warpladder.device.stretches import copy_block, copy_stretch, on_stack, row_stretch, stretch
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -76,3 +77,24 @@ def test_copies_of_blocks():
         _copy_of_matrix(source, i0, j0, target, i1, j1, height, width)
         expected[i1 : i1 + height, j1 : j1 + width] = source[i0 : i0 + height, j0 : j0 + width]
         np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int64])
+def test_what_is_on_the_stack_is_an_array(dtype):
+    @njit(_nrt=False)
+    def turned(numbers):
+        first, last = on_stack(100, dtype), on_stack(100, np.float64)
+        for i in range(100):
+            first[i], last[i] = numbers[i], numbers[i]
+        for i in range(100):
+            numbers[i] = first[99 - i]
+        return first.size, last[7], first.ctypes.data % 64, last.ctypes.data % 64
+
+    numbers = np.arange(100).astype(dtype)
+    assert turned(numbers) == (100, 7.0, 0, 0)
+    np.testing.assert_array_equal(numbers, np.arange(100)[::-1])
+
+
+def test_how_large_it_is_has_to_be_known():
+    with pytest.raises(TypingError, match="size of what is on the stack"):
+        njit(lambda size: on_stack(size, np.float64).size)(3)

@@ -13,6 +13,7 @@ from warpladder.reduction import extrema, folds
 from warpladder.reduction.layout import NO_MASK
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
+from warpladder.reduction.states import NOT_ASKED, kept_as, merge_kernel
 
 ROWS, LENGTH = 9, 5000
 
@@ -27,6 +28,30 @@ def numbers(dtype):
     return drawn.reshape(-1)
 
 
+@pytest.mark.parametrize(("op", "place"), [("max", "argmax"), ("min", "argmin")])
+def test_an_extremum_alone_has_the_loop_of_its_place_and_looks_for_none(op, place):
+    alone, located = (
+        make_plan(parse_ops(each), np.dtype("f4"), None, "fast", False).parts[0]
+        for each in (op, place)
+    )
+    assert alone.loop is located.loop
+    assert merge_kernel(alone.spec) is merge_kernel(located.spec)
+    found = []
+    for part in (alone, located):
+        states, later = part.new(ROWS), part.new(ROWS)
+        part.loop(numbers("f4"), NO_MASK, ROWS, LENGTH, LENGTH, 0, states)
+        part.loop(-numbers("f4"), NO_MASK, ROWS, LENGTH, LENGTH, LENGTH, later)
+        part.merge(states, later)
+        found.append(states)
+    (fold,), (at,) = alone.spec.folds, located.spec.folds - alone.spec.folds
+    np.testing.assert_array_equal(found[0][fold], found[1][fold])
+    assert (found[0][at] == NOT_ASKED).all()
+    rows = numbers("f4").reshape(ROWS, LENGTH)
+    np.testing.assert_array_equal(
+        found[1][at], getattr(np, place)(np.hstack([rows, -rows]), axis=1)
+    )
+
+
 @pytest.mark.parametrize(
     ("op", "dtype"), [("argmax", "f4"), *large(("ptp", "f8"), ("argmin", "f2"), ("max", "f4"))]
 )
@@ -37,7 +62,9 @@ def test_both_ways_leave_the_same_states(op, dtype, monkeypatch):
     for most in (0, 1 << 40):
         monkeypatch.setattr(folds, "most_bytes_by_twos", lambda most=most: most)
         states = part.new(ROWS)
-        folds.fold_kernel.__wrapped__(part.spec)(data, NO_MASK, ROWS, LENGTH, LENGTH, 0, states)
+        folds.fold_kernel.__wrapped__(kept_as(part.spec))(
+            data, NO_MASK, ROWS, LENGTH, LENGTH, 0, states
+        )
         found.append(states)
     one_by_one, by_twos = found
     for name in one_by_one.dtype.names:

@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from warpladder.device.stretches import on_stack
 from warpladder.device.subroutines import subroutine
 from warpladder.reduction.scalars import compiled, half_to_float, strict
 
 __all__ = [
+    "STACK",
     "bounds",
     "chosen",
     "count_numbers",
     "drain",
     "element_type",
     "is_kept",
-    "new_stack",
     "numbers",
     "numbers_among",
     "push",
@@ -109,8 +108,8 @@ def numbers(block: Any, buffer: Any) -> Any:
     return buffer[:count]
 
 
-new_stack = on_stack(64)
-"""Return what a pairwise sum is kept in, of up to 2^64 numbers."""
+STACK = 64
+"""Levels of a pairwise sum of up to 2^64 numbers."""
 
 
 @strict

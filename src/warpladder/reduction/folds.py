@@ -28,13 +28,14 @@ from numba import njit
 from warpladder.device.arithmetic import max_number, maximum, min_number, minimum, select
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
+from warpladder.device.stretches import on_stack
 from warpladder.reduction.blocks import (
+    STACK,
     bounds,
     count_numbers,
     drain,
     element_type,
     is_kept,
-    new_stack,
     push,
     widened,
 )
@@ -65,7 +66,7 @@ from warpladder.reduction.rules import (
     times,
 )
 from warpladder.reduction.scalars import difference
-from warpladder.reduction.states import FoldSpec, shift_type
+from warpladder.reduction.states import LARGE_BLOCK, NOT_ASKED, FoldSpec, kept_as, shift_type
 
 __all__ = ["fold_kernel"]
 
@@ -79,6 +80,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     """
     if seeks_truths(spec):
         return truths_kernel(spec)
+    if kept_as(spec) is not spec:
+        return fold_kernel(kept_as(spec))
     masked, skip_nan, is_half = spec.masked, spec.skip_nan, spec.values == "float16"
     is_chosen = masked or skip_nan
     # An extremum that is any number says that there was one.
@@ -101,7 +104,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     least_square, largest_square = LIMITS_OF_SQUARES[np.dtype(real).name]
     may_be_extreme = spec.values == "float64"
     least, largest = bounds(element)
-    block_size = spec.block
+    most = spec.block
+    is_of_one_place = spec.is_of_one_place
     until_some, until_none = spec.until == "some", spec.until == "none"
     # No later element is ahead of these.
     ends_at_bounds = not is_float and spec.is_of_extrema and not spec.counted
@@ -129,23 +133,29 @@ def fold_kernel(spec: FoldSpec) -> Any:
     @specialised
     def fold(data, mask, rows, length, pitch, first, states):  # type: ignore[no-untyped-def]
         if is_half:
-            buffer = np.empty(min(block_size, length), element)
+            buffer = np.empty(min(most, length), element)
         if has_real_total or has_absolute:
-            totals, absolutes = new_stack(), new_stack()
+            totals, absolutes = on_stack(STACK, np.float64), on_stack(STACK, np.float64)
         if has_square:
-            tinies, squares_of_blocks, huges = new_stack(), new_stack(), new_stack()
+            squares_of_blocks = on_stack(STACK, np.float64)
+            tinies, huges = on_stack(STACK, np.float64), on_stack(STACK, np.float64)
         if has_extrema_of_floats:
             # What was widened lies in the caches.
             by_twos = is_half or data.size <= most_by_twos
         for k in range(rows):
             row = states[k]
             begin_of_row = k * pitch
-            blocks, is_extreme = 0, False
+            blocks, is_extreme, block_size = 0, False, most
+            if is_of_one_place and (row.low_at if has_low_at else row.high_at) == NOT_ASKED:
+                # Nothing will be looked for in a block.
+                block_size = LARGE_BLOCK
             low_begin, high_begin = -1, -1
             ahead = beyond_a_line(data, begin_of_row) if begins_lines and length > block_size else 0
-            for start in range(begin_of_row - ahead, begin_of_row + length, block_size):
-                begin = max(start, begin_of_row)
-                end = min(start + block_size, begin_of_row + length)
+            start, end_of_row = begin_of_row - ahead, begin_of_row + length
+            # A range by steps that are no constant would be divided into them for each row.
+            while start < end_of_row:
+                begin, end = max(start, begin_of_row), min(start + block_size, end_of_row)
+                start += block_size
                 block, marks = data[begin:end], mask[begin:end]
                 if is_half:
                     block = widened(block, buffer)
@@ -339,8 +349,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 if may_be_extreme and is_extreme:
                     row.tiny_square += drain(tinies, blocks)
                     row.huge_square += drain(huges, blocks)
-            end_of_row = begin_of_row + length
-            if has_low_at and low_begin >= 0:
+            if has_low_at and low_begin >= 0 and row.low_at != NOT_ASKED:
                 end = min(low_begin + block_size, end_of_row)
                 if is_half:
                     block, marks = widened(data[low_begin:end], buffer), mask[low_begin:end]
@@ -348,7 +357,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 else:
                     at = first_place(data, mask, low_begin, end, masked, row.low)
                 row.low_at = first + at - begin_of_row
-            if has_high_at and high_begin >= 0:
+            if has_high_at and high_begin >= 0 and row.high_at != NOT_ASKED:
                 end = min(high_begin + block_size, end_of_row)
                 if is_half:
                     block, marks = widened(data[high_begin:end], buffer), mask[high_begin:end]

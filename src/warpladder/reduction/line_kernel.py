@@ -10,6 +10,7 @@ from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
+from warpladder.device.stretches import on_stack, stretch
 from warpladder.reduction.blocks import bounds, element_type, numbers_among
 from warpladder.reduction.columns import LINES
 from warpladder.reduction.ranges import are_squares_lost
@@ -121,28 +122,12 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     begins_with_one = is_product or until_none
     neutral = lanes(largest if is_low else least if is_high else begins_with_one)
     block_size = min(spec.block, LINES)
-    strip_size = _STRIP_BYTES // max(lanes().itemsize, kind().itemsize)
+    strip_size = _STRIP_BYTES // max(each().itemsize for each in (element, lanes, kind))
     is_extreme = is_low or is_high
     may_be_nan = is_extreme and not skip_nan and np.dtype(element).kind == "f"
     nan = lanes(np.nan if may_be_nan else neutral)
     adds_nothing = element(np.nan if skip_nan else neutral if is_extreme else begins_with_one)
     leaves_results = results_type(spec) is not None
-
-    @compiled
-    def taken(v):  # type: ignore[no-untyped-def]
-        if is_nonzero:
-            return lanes(v != 0)
-        if in_two_words:
-            return lanes(v & LOW_WORD)
-        if is_square:
-            square = times_itself(np.float64(v))
-            if skip_nan:
-                return either(v == v, square, neutral)  # noqa: PLR0124 - NaN is not itself
-            return square
-        number = abs(lanes(v)) if is_absolute else lanes(v)
-        if skip_nan:
-            return either(v == v, number, neutral)  # noqa: PLR0124 - NaN is not itself
-        return number
 
     @compiled
     def with_next(kept, v):  # type: ignore[no-untyped-def]
@@ -152,13 +137,23 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             return either(v <= kept if is_low else v >= kept, v, kept)
         if is_extreme:
             return either(kept < v if is_low else kept > v, kept, v)
+        if is_nonzero:
+            number = lanes(v != 0)
+        elif in_two_words:
+            number = lanes(v & LOW_WORD)
+        elif is_square:
+            number = times_itself(np.float64(v))
+        else:
+            number = abs(lanes(v)) if is_absolute else lanes(v)
+        if skip_nan:
+            number = either(v == v, number, neutral)  # noqa: PLR0124 - NaN is not itself
         if is_product:
-            return kept * taken(v)
+            return kept * number
         if until_some:
-            return kept | taken(v)
+            return kept | number
         if until_none:
-            return kept & taken(v)
-        return lanes(kept + taken(v))
+            return kept & number
+        return lanes(kept + number)
 
     @compiled
     def with_four(kept, a, b, c, d):  # type: ignore[no-untyped-def]
@@ -197,56 +192,56 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     flags = set() if is_total else {"nsz"}
 
     @cached
-    @njit(nogil=True, fastmath=flags, error_model="numpy")
+    @njit(nogil=True, fastmath=flags, error_model="numpy", _nrt=False)
     @specialised
     def fold_lines(  # type: ignore[no-untyped-def]
         data, rows, length, pitch, width, rows_left, first, second, counts, results, how
     ):
         most = min(strip_size, width)
         # A line that adds nothing.
-        nothing = np.empty(most, element)
+        nothing = on_stack(strip_size, element)
         for j in range(most):
             nothing[j] = adds_nothing
-        block, own = np.empty(most, lanes), most if how != FIELDS else 0
+        block = on_stack(strip_size, lanes)
         if in_two_words:
-            high = np.empty(most, np.int64)
+            high = on_stack(strip_size, np.int64)
         if is_counted:
-            numbers = np.empty(most, np.int32)
+            numbers = on_stack(strip_size, np.int32)
         if leaves_results:
-            own_answers = np.empty(own, kind)
+            own_answers = on_stack(strip_size, kind)
             if is_whole:
-                own_high_words = np.empty(own, np.int64)
+                own_high_words = on_stack(strip_size, np.int64)
             if is_counted:
-                own_counts = np.empty(own, np.int64)
+                own_counts = on_stack(strip_size, np.int64)
         strips, joins = (width + strip_size - 1) // strip_size, rows != rows_left
         for strip in range(rows // width * strips):
             panel, left = strip // strips, strip % strips * strip_size
             run = min(strip_size, width - left)
             start = panel * length * pitch + left
             row = panel * width + left
-            answers, is_done = first[row : row + run], False
+            answers, is_done = stretch(first, row, row + run), False
             if is_whole:
-                high_words = second[row : row + run]
+                high_words = stretch(second, row, row + run)
             if skip_nan:
-                counted = counts[row : row + run]
+                counted = stretch(counts, row, row + run)
             if leaves_results:
                 # Made here and not where it is used: a variable that might not be set keeps loops
                 # from becoming vectors.
-                done = results[row : row + run]
+                done = stretch(results, row, row + run)
             if leaves_results and how != FIELDS:
-                answers = own_answers[:run]
+                answers = stretch(own_answers, 0, run)
                 if is_whole:
-                    high_words = own_high_words[:run]
+                    high_words = stretch(own_high_words, 0, run)
                 if is_counted:
-                    counted = own_counts[:run]
+                    counted = stretch(own_counts, 0, run)
                 if is_left_as_result and how == SUMS:
                     answers, is_done = done, True
-            none = nothing[:run]
+            none = stretch(nothing, 0, run)
             if is_whole:
                 for j in range(run):
                     answers[j], high_words[j] = 0, 0
             # Where there is one block, there will be nothing to join.
-            sums, is_joined = block[:run], length > block_size
+            sums, is_joined = stretch(block, 0, run), length > block_size
             if is_left_as_added and not is_joined:
                 sums = answers
             if is_added_as_result and how == SUMS and not is_joined:
@@ -258,14 +253,14 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 # loop that does not choose its lines, which took ten times as long for short ones.
                 some = (end - begin - 1) % 4 + 1
                 at = start + begin * pitch
-                a, b, c, d = data[at : at + run], none, none, none
+                a, b, c, d = stretch(data, at, at + run), none, none, none
                 if some > 1:
-                    b = data[at + pitch : at + pitch + run]
+                    b = stretch(data, at + pitch, at + pitch + run)
                 at += 2 * pitch
                 if some > 2:
-                    c = data[at : at + run]
+                    c = stretch(data, at, at + run)
                 if some > 3:
-                    d = data[at + pitch : at + pitch + run]
+                    d = stretch(data, at + pitch, at + pitch + run)
                 for j in range(run):
                     sums[j] = with_four(neutral, a[j], b[j], c[j], d[j])
                     if in_two_words:
@@ -274,9 +269,9 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         numbers[j] = numbers_among(a[j], b[j], c[j], d[j])
                 for i in range(begin + some, end, 4):
                     at = start + i * pitch
-                    a, b = data[at : at + run], data[at + pitch : at + pitch + run]
+                    a, b = stretch(data, at, at + run), stretch(data, at + pitch, at + pitch + run)
                     at += 2 * pitch
-                    c, d = data[at : at + run], data[at + pitch : at + pitch + run]
+                    c, d = stretch(data, at, at + run), stretch(data, at + pitch, at + pitch + run)
                     for j in range(run):
                         sums[j] = with_four(sums[j], a[j], b[j], c[j], d[j])
                         if in_two_words:

@@ -22,7 +22,7 @@ from warpladder.reduction.ops import OPS, Op, Request, Sums, result_dtype
 from warpladder.reduction.part import Part
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 from warpladder.reduction.quiet import quietly
-from warpladder.reduction.states import BLOCK, Fields, FoldSpec
+from warpladder.reduction.states import BLOCK, INDEXED_BLOCK, LARGE_BLOCK, Fields, FoldSpec
 from warpladder.reduction.truths import with_plain_truths
 
 __all__ = ["ACCURACIES", "Plan", "check_mask_leaves_some", "make_plan"]
@@ -31,9 +31,6 @@ ACCURACIES = ("fast", "pairwise", "compensated", "reproducible")
 
 # Elements per block where rounding errors shall be small: each lane of a vector adds few of them.
 _SMALL_BLOCK = 512
-# Where nothing is rounded, fewer blocks are faster, as long as a sum of int16 fits 32 bits; but one
-# that has an extremum is looked through for the index.
-_INDEXED_BLOCK, _LARGE_BLOCK = 2048, 16384
 # What accuracy is about; all other folds are exact, or products and exponentials.
 _SUMS = frozenset({"total", "absolute", "square", "moments"})
 # What asks of booleans only whether they are true.
@@ -366,11 +363,11 @@ def _parts(
         if is_single and accuracy in {"fast", "pairwise"}:
             compute = "float32"
         # Float16 is widened block by block, which is to stay in the first-level cache.
-        block = BLOCK if values.type is np.float16 else _LARGE_BLOCK
+        block = BLOCK if values.type is np.float16 else LARGE_BLOCK
         if needs & (sums | {"product", "exponential"}):
             block = BLOCK if accuracy == "fast" else _SMALL_BLOCK
         if needs & {"low_at", "high_at"}:
-            block = min(block, _INDEXED_BLOCK)
+            block = min(block, INDEXED_BLOCK)
         spec = FoldSpec(frozenset(needs), values.name, compute, masked, skip_nan, block)
         # For an extremum it takes to see one number, for what other parts make to count all.
         are_seen = spec.is_of_extrema and not parts

@@ -16,10 +16,14 @@ from warpladder.reduction.rules import beginner_of_folds, merger_of_folds
 __all__ = [
     "BLOCK",
     "FOLDS",
+    "INDEXED_BLOCK",
+    "LARGE_BLOCK",
+    "NOT_ASKED",
     "Fields",
     "FoldSpec",
     "fields_of",
     "first_rule",
+    "kept_as",
     "merge_kernel",
     "merge_rule",
     "merging",
@@ -34,6 +38,13 @@ _FEW = 1 << 14
 
 BLOCK = 4096
 """Elements whose sum is made in the lanes of vectors."""
+
+LARGE_BLOCK, INDEXED_BLOCK = 16384, 2048
+"""Elements per block where nothing is rounded, and where places are asked for.
+
+Fewer blocks are faster, as long as a sum of int16 fits 32 bits; but one that has an extremum is
+looked through for the place.
+"""
 
 #: What can be kept: the fields of its state with their types (``v`` for that of the elements, ``s``
 #: for that of sums, ``m`` for `shift_type`). What is in them first, `rules.beginner_of_folds` says.
@@ -60,6 +71,9 @@ FOLDS: dict[str, tuple[tuple[str, str], ...]] = {
     # The largest value, and the sum of exp(x - that).
     "exponential": (("peak", "f8"), ("scaled", "f8")),
 }
+
+NOT_ASKED = -2
+"""What stands in the place of an extremum of which nobody asks where it is; see `kept_as`."""
 
 _PLACES = frozenset({"low_at", "high_at"})
 _EXTREMA = _PLACES | {"low", "high"}
@@ -117,6 +131,25 @@ class FoldSpec(NamedTuple):
         return not self.folds.isdisjoint(_PLACES)
 
 
+@cache
+def kept_as(spec: FoldSpec) -> FoldSpec:
+    """Return the set of folds in whose states another is kept, and by whose loop it is found.
+
+    It is another for an extremum alone: that whose place is asked for has the same loop, which
+    looks for none where `NOT_ASKED` stands. So nobody who asks for both waits for two loops.
+
+    Examples
+    --------
+    >>> sorted(kept_as(FoldSpec(frozenset({"high"}), "float32", "float32")).folds)
+    ['high', 'high_at']
+    """
+    is_alone = spec.folds in ({"low"}, {"high"}) and not (spec.masked or spec.skip_nan)
+    if not is_alone or spec.values in {"bool", "float16"}:
+        return spec
+    folds = spec.folds | {f"{fold}_at" for fold in spec.folds}
+    return spec._replace(folds=folds, block=INDEXED_BLOCK)
+
+
 def shift_type(values: str) -> Any:
     """Return the type of what the differences of elements of a dtype are from."""
     return np.dtype(values if values in {"int64", "uint64"} else "float64").type
@@ -149,12 +182,15 @@ def repeated(state: NDArray[Any], rows: int) -> NDArray[Any]:
 
 @cache
 def _first_state(spec: FoldSpec) -> NDArray[Any]:
-    fields = fields_of(spec, np.dtype(element_type(spec.values)).str)
+    kept = kept_as(spec)
+    fields = fields_of(kept, np.dtype(element_type(spec.values)).str)
     # Wide fields first: all are aligned without gaps.
     fields.sort(key=lambda field: -np.dtype(field[1]).itemsize)
     # Padded where need be: NumPy is slow with numbers that are not aligned.
     state = np.zeros(1, np.dtype(fields, align=True))
-    first_rule(spec)(state.view(np.recarray))
+    first_rule(kept)(state.view(np.recarray))
+    for name in kept.folds - spec.folds:
+        state[name] = NOT_ASKED
     return state
 
 
@@ -181,14 +217,17 @@ def first_rule(spec: FoldSpec) -> Any:
 @cache
 def merge_kernel(spec: FoldSpec) -> Any:
     """Return the compiled ``merge(states, later)``: states take in those of later elements."""
-    return merging(merge_rule(spec))
+    return merging(merge_rule(kept_as(spec)))
 
 
-@cache
 def merge_rule(spec: FoldSpec) -> Any:
-    """Return `rules.merger_of_folds` for a set of folds."""
-    is_real, may_be_extreme = spec.sums != "int64", spec.values == "float64"
-    return merger_of_folds(spec.folds, is_real=is_real, may_be_extreme=may_be_extreme)
+    """Return `rules.merger_of_folds` for a set of folds, the same one for all that it merges."""
+    is_real = "product" in spec.folds and spec.sums != "int64"
+    may_be_extreme = "moments" in spec.folds and spec.values == "float64"
+    return _merger(spec.folds, is_real=is_real, may_be_extreme=may_be_extreme)
+
+
+_merger = cache(merger_of_folds)
 
 
 @cache

@@ -137,7 +137,7 @@ def _walked(
     def collect() -> Any:
         found = _fetched(device, states, stream)
         of_rows = part.new(len(found))
-        for name in of_rows.dtype.names:
+        for name in found.dtype.fields or ():
             of_rows[name] = found[name]
         if "whole_low" not in of_rows.dtype.names:
             return of_rows
