@@ -110,8 +110,8 @@ def states_of_columns(spec: FoldSpec, tile: Tile, first: int) -> NDArray[Any]:
     --------
     >>> spec = FoldSpec(frozenset({"low"}), "int8", "int64")
     >>> numbers = np.array([3, 1, 2, 5, 0, 2], np.int8)
-    >>> states_of_columns(spec, Tile(numbers, np.empty(0, bool), 3, 2, 3, 3), 0).tolist()
-    [(2, 3), (2, 0), (2, 2)]
+    >>> states_of_columns(spec, Tile(numbers, np.empty(0, bool), 3, 2, 3, 3), 0)["low"].tolist()
+    [3, 0, 2]
     """
     joined = lines_joined(tile)
     if joined > 1:
