@@ -25,7 +25,7 @@ def numbers(n: int, dtype: str, seed: int = 0) -> NDArray[Any]:
     return rng.integers(0, 100, n).astype(dtype)
 
 
-@pytest.mark.parametrize("pieces", [2, 255, 257, 600])
+@pytest.mark.parametrize("pieces", [2, 255, 257, 384, 512, 600])
 def test_any_number_of_pieces(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:
@@ -35,6 +35,26 @@ def test_any_number_of_pieces(
     values[pieces // 2] = 1000
     there = wl.reduce(gpu.to_device(values), ("sum", "argmax"), device=gpu)
     assert there == (values.sum(), pieces // 2)
+
+
+@pytest.mark.parametrize("pieces", [256, 257, 400, 512, 513])
+def test_pieces_are_merged_in_one_order(
+    strict_gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, pieces: int
+) -> None:
+    """Of 256 neighbours the halves are added, then halves of what is left; then what came of all.
+
+    One chunk after the other, or two at once: bits hang on it.
+    """
+    monkeypatch.setattr(parts, "pieces_of", lambda *_: Pieces(False, pieces, 1, 256))
+    values = np.random.default_rng(pieces).standard_normal(pieces)
+    left = values
+    while left.size > 1:
+        chunks = np.pad(left, (0, -left.size % 256)).reshape(-1, 256)
+        while chunks.shape[1] > 1:
+            half = chunks.shape[1] // 2
+            chunks = chunks[:, :half] + chunks[:, half:]
+        left = chunks[:, 0]
+    assert wl.reduce(strict_gpu.to_device(values), device=strict_gpu) == left[0]
 
 
 def test_rows_of_several_pieces(strict_gpu: SimulatedDevice) -> None:

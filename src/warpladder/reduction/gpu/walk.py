@@ -59,6 +59,7 @@ SOME = 8
 
 _IN_FLIGHT = 4
 _BITS = THREADS.bit_length() - 1
+_HALF = THREADS // 2
 
 
 class OnDevice(NamedTuple):
@@ -292,9 +293,37 @@ def along(
     copy = state_copier(dtype)
 
     @cuda.jit(device=True)
+    def merge_two_chunks(states, state, of_threads, begin, left):
+        """Do what `merge_pieces` does with more states than threads, and up to twice as many.
+
+        Half of the threads has a chunk each, so that one is not waited for before the other. Their
+        first round is merged as it is loaded.
+        """
+        t = cuda.threadIdx.x
+        place = t & (_HALF - 1)
+        at = (t - place) * 2 + place
+        reset(state)
+        if at < left:
+            copy(state, 0, states, begin + at)
+        copy(of_threads, t, state, 0)
+        reset(state)
+        if at + _HALF < left:
+            copy(state, 0, states, begin + at + _HALF)
+        merge(of_threads, t, state, 0)
+        merge_block(of_threads, place, _HALF)
+        cuda.syncthreads()
+        if t == 0:
+            merge(of_threads, 0, of_threads, _HALF)
+            copy(states, begin, of_threads, 0)
+        cuda.syncthreads()
+
+    @cuda.jit(device=True)
     def merge_pieces(states, state, of_threads, begin, left):
         """Merge neighbouring states, as many at a time as there are threads."""
         t = cuda.threadIdx.x
+        if THREADS < left <= 2 * THREADS:
+            merge_two_chunks(states, state, of_threads, begin, left)
+            return
         while left > 1:
             chunks = -(-left // THREADS)
             for chunk in range(chunks):
