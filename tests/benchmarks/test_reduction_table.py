@@ -91,11 +91,11 @@ def test_cells_that_nobody_chose(table, monkeypatch, tmp_path):
     monkeypatch.setattr(table, "_SECONDS", 1e-4)
     monkeypatch.setattr(table, "_TURN_SECONDS", 1e-5)
     monkeypatch.setattr(sys.modules["report"], "_RESULTS", tmp_path)
-    monkeypatch.setattr(sys, "argv", ["reduction_table.py", "--drawn", "4"])
+    monkeypatch.setattr(sys, "argv", ["reduction_table.py", "--drawn", "2"])
     table.main()
     (written,) = tmp_path.iterdir()
     found = json.loads(written.read_text())
-    assert len(found["cells"]) == 4
+    assert len(found["cells"]) == 2
     assert found["below_1"] == sum(row["ratio"] < 1 for row in found["cells"])
     drawn = list(table.drawn(300, 1))
     assert drawn == list(table.drawn(300, 1))

@@ -25,7 +25,7 @@ def numbers(n: int, dtype: str, seed: int = 0) -> NDArray[Any]:
     return rng.integers(0, 100, n).astype(dtype)
 
 
-@pytest.mark.parametrize("pieces", [2, 255, 257, 384, 512, 600])
+@pytest.mark.parametrize("pieces", [2, 255, 257, 512, *large(384, 600)])
 def test_any_number_of_pieces(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:

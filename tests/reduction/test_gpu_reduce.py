@@ -119,10 +119,9 @@ FIVE = ("sum", "argmin", "max", "mean", "var")
 @pytest.mark.parametrize(
     ("dtype", "ops"),
     [
-        # Other tests have float64 and int8.
-        ("f2", ("sum", "max")),
+        # Other tests have float64 and int8; test_bits_of_the_host has float16 and bool.
         ("u8", ("argmin", "mean")),
-        ("?", ("sum", "max")),
+        *large(*((dtype, ("sum", "max")) for dtype in ("f2", "?"))),
         *large(("u8", ("any", "count_nonzero", "l1", "l2"))),
         *large(*((dtype, FIVE) for dtype in ("f8", "f2", "u8", "i1", "?"))),
     ],
@@ -477,7 +476,8 @@ def test_files_and_chunks(gpu: SimulatedDevice, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["?", "f2"])
 def test_bits_of_the_host(gpu: SimulatedDevice, dtype: str) -> None:
-    values = numbers(5001, dtype)
+    # So many that float16 is loaded widely.
+    values = numbers(8193, dtype)
     found = wl.reduce(values, ("sum", "max"), device=gpu)
     check_same(found, plain(values, ("sum", "max")), values)
 

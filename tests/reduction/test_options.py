@@ -62,9 +62,13 @@ WITH_FIRSTS = ("sum", "min", "max", np.add, "prod", "nansum", "nanmin", np.fmax)
 @pytest.mark.parametrize(
     ("dtype", "ops"),
     [
-        # Of float32 those that other tests need as well.
-        *(("i4", WITH_FIRSTS), ("f4", WITH_FIRSTS[:4])),
-        *large(("f4", WITH_FIRSTS[4:]), *product(("f8", *OTHERS), [WITH_FIRSTS])),
+        # Of float32 those that other tests need as well, and minima.
+        *(("i4", ("sum", *WITH_FIRSTS[2:])), ("f4", WITH_FIRSTS[:4])),
+        *large(
+            ("i4", WITH_FIRSTS[1:2]),
+            ("f4", WITH_FIRSTS[4:]),
+            *product(("f8", *OTHERS), [WITH_FIRSTS]),
+        ),
     ],
 )
 def test_initial(dtype: str, ops: tuple[Any, ...]) -> None:

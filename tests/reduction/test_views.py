@@ -136,7 +136,8 @@ def test_the_bits_are_those_of_the_long_way(op, dtype):
             check(values, op, f"{name}, read-only")
 
 
-@pytest.mark.parametrize(("op", "dtype"), PAIRS)
+# Deviations in many tiles are in test_reduce.py.
+@pytest.mark.parametrize(("op", "dtype"), [*PAIRS[:2], *large(PAIRS[2]), *PAIRS[3:]])
 def test_the_bits_of_many_tiles(op, dtype, monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 1 << 14)
     monkeypatch.setattr(layout, "CACHED_BYTES", 1 << 14)

@@ -175,7 +175,7 @@ class TestManyArcs:
 
     def test_infinite_weights_are_no_arcs(self):
         ends = np.nonzero(~np.eye(70, dtype=bool))
-        weights = np.where(ends[1] == (ends[0] + 1) % 70, 1.0, INF)
+        weights = np.where(ends[1] == (ends[0] + 1) % 70, np.float32(1), np.float32(INF))
         found = answer_for(70, ends, weights).dist_matrix
         assert np.array_equal(found, (np.arange(70) - np.arange(70)[:, None]) % 70)
 

@@ -251,10 +251,10 @@ def test_overwrite_reuses_the_memory(dtype):
 @pytest.mark.parametrize(
     ("n", "dtype"),
     only(
-        lambda n, dtype: dtype == ("int32" if n < SERIAL_UP_TO else "float64"),
+        lambda n, dtype: dtype == ("int32" if n < SERIAL_UP_TO else "float32"),
         [2, 30, 97, 300],
         DTYPES,
-        where=lambda n, dtype: n < SERIAL_UP_TO or dtype in {"int16", "float64"},
+        where=lambda n, dtype: n < SERIAL_UP_TO or dtype in {"int16", "float32"},
     ),
 )
 def test_negative_edges_without_negative_cycles(n, dtype):
