@@ -154,11 +154,11 @@ def test_arcs_in_steps():
     ]
 
 
-def check(n, ends, weights, *, directed=True, **options):
+def check(n, ends, weights, *, directed=True, as_dtype=np.int32, **options):
     """Distances beside SciPy's, and each next hop on a shortest way, in any order of the arcs."""
     if weights.dtype == np.int64:
         # As NumPy makes them; for int32 searches are compiled in any case, two seconds a dtype.
-        weights = weights.astype(np.int32)
+        weights = weights.astype(as_dtype)
     graph = wl.Graph.from_edges(*ends, weights, n=n, directed=directed)
     answer = wl.shortest_paths(
         graph, method="breadth-first", device="cpu", next_hops=True, **options
@@ -244,7 +244,7 @@ def test_every_dtype(dtype, step):
     ends = random_edges(200, 700, seed=1)
     weights = (np.random.default_rng(1).integers(1, 6, 700) * step).astype(dtype)
     weights[:20] = INF if dtype[0] == "f" else step
-    answer = check(200, ends, weights)
+    answer = check(200, ends, weights, as_dtype=dtype)
     assert answer.dist_matrix.dtype == np.dtype(dtype)
     closed = wl.shortest_paths(answer.graph, method="floyd-warshall", device="cpu")
     assert np.array_equal(answer.dist_matrix, closed.dist_matrix)
