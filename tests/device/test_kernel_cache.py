@@ -88,27 +88,45 @@ def test_what_is_compiled_is_kept(load, tmp_path):
     assert are_kept()
 
 
-@pytest.mark.parametrize("is_on", [True, False])
-def test_no_garbage_is_looked_for_meanwhile(load, monkeypatch, is_on):
-    meanwhile, save = [], caching.Cache.save_overload
+@pytest.mark.parametrize("first", [0, 700, 10**6])
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_garbage_is_looked_for_less_often_meanwhile(load, monkeypatch, first, is_changed):
+    seen, save, before = [], caching.Cache.save_overload, gc.get_threshold()
 
     def look_and_save(*arguments):
-        meanwhile.append(gc.isenabled())
+        seen.append(gc.get_threshold())
+        if is_changed:
+            gc.set_threshold(800, 7, 7)
         save(*arguments)
 
     monkeypatch.setattr(caching.Cache, "save_overload", look_and_save)
-    module, was_on = load(), gc.isenabled()
-    after = []
+    module = load()
     try:
-        (gc.enable if is_on else gc.disable)()
+        gc.set_threshold(first, 9, 8)
         assert module.twice(21) == 42
-        after.append(gc.isenabled())
+        seen.append(gc.get_threshold())
+        gc.set_threshold(first, 9, 8)
         with pytest.raises(numba.TypingError):
             module.twice(None)
-        after.append(gc.isenabled())
+        seen.append(gc.get_threshold())
     finally:
-        (gc.enable if was_on else gc.disable)()
-    assert (meanwhile, after) == ([False], [is_on, is_on])
+        gc.set_threshold(*before)
+    meanwhile = 200_000 if first == 700 else first
+    after = (800, 7, 7) if is_changed else (first, 9, 8)
+    assert seen == [(meanwhile, 9, 8), after, (first, 9, 8)]
+
+
+def test_garbage_is_looked_for_as_ever_where_nothing_is_compiled(load, monkeypatch):
+    load().twice(21)
+    seen, read = [], caching.IndexDataCacheFile.load
+
+    def look_and_read(*arguments):
+        seen.append(gc.get_threshold())
+        return read(*arguments)
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "load", look_and_read)
+    assert load().twice(21) == 42
+    assert set(seen) == {gc.get_threshold()}
 
 
 def test_nothing_is_made_that_nobody_reads(load, tmp_path):

@@ -104,7 +104,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     least_square, largest_square = LIMITS_OF_SQUARES[np.dtype(real).name]
     may_be_extreme = spec.values == "float64"
     least, largest = bounds(element)
-    most = spec.block
+    own_block = spec.block
     is_of_one_place = spec.is_of_one_place
     until_some, until_none = spec.until == "some", spec.until == "none"
     # No later element is ahead of these.
@@ -133,7 +133,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     @specialised
     def fold(data, mask, rows, length, pitch, first, states):  # type: ignore[no-untyped-def]
         if is_half:
-            buffer = np.empty(min(most, length), element)
+            buffer = np.empty(min(own_block, length), element)
         if has_real_total or has_absolute:
             totals, absolutes = on_stack(STACK, np.float64), on_stack(STACK, np.float64)
         if has_square:
@@ -145,7 +145,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
         for k in range(rows):
             row = states[k]
             begin_of_row = k * pitch
-            blocks, is_extreme, block_size = 0, False, most
+            blocks, is_extreme, block_size = 0, False, own_block
             if is_of_one_place and (row.low_at if has_low_at else row.high_at) == NOT_ASKED:
                 # Nothing will be looked for in a block.
                 block_size = LARGE_BLOCK

@@ -39,7 +39,9 @@ __all__ = [
 FIELDS, SUMS, MEANS, ROOTS = range(4)
 """What a loop makes: fields, of which others make results, or results."""
 
-# What is kept of each row of a strip is to stay in the first-level cache, beside the lines.
+# What is kept of each row of a strip is to stay in the first-level cache, beside the lines. Up to
+# six such arrays are on the stack, for which a thread that Python makes has 8 MB, if nobody has
+# asked for less: 128 KB are enough.
 _STRIP_BYTES = 1 << 14
 
 
@@ -219,6 +221,7 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             run = min(strip_size, width - left)
             start = panel * length * pitch + left
             row = panel * width + left
+            # One of these may be of no elements, where another is taken in its place below.
             answers, is_done = stretch(first, row, row + run), False
             if is_whole:
                 high_words = stretch(second, row, row + run)

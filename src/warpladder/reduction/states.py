@@ -136,15 +136,18 @@ def kept_as(spec: FoldSpec) -> FoldSpec:
     """Return the set of folds in whose states another is kept, and by whose loop it is found.
 
     It is another for an extremum alone: that whose place is asked for has the same loop, which
-    looks for none where `NOT_ASKED` stands. So nobody who asks for both waits for two loops.
+    looks for none where `NOT_ASKED` stands, and goes by large blocks there. So nobody who asks for
+    both waits for two loops. Places of booleans have a loop of their own (`first_truths`), and
+    float16 is widened in a buffer for a block of one size.
 
     Examples
     --------
-    >>> sorted(kept_as(FoldSpec(frozenset({"high"}), "float32", "float32")).folds)
+    >>> spec = FoldSpec(frozenset({"high"}), "float32", "float32", block=LARGE_BLOCK)
+    >>> sorted(kept_as(spec).folds)
     ['high', 'high_at']
     """
     is_alone = spec.folds in ({"low"}, {"high"}) and not (spec.masked or spec.skip_nan)
-    if not is_alone or spec.values in {"bool", "float16"}:
+    if not is_alone or spec.block != LARGE_BLOCK or spec.values in {"bool", "float16"}:
         return spec
     folds = spec.folds | {f"{fold}_at" for fold in spec.folds}
     return spec._replace(folds=folds, block=INDEXED_BLOCK)

@@ -315,7 +315,6 @@ def along(
         if t == 0:
             merge(of_threads, 0, of_threads, _HALF)
             copy(states, begin, of_threads, 0)
-        cuda.syncthreads()
 
     @cuda.jit(device=True)
     def merge_pieces(states, state, of_threads, begin, left):
