@@ -80,7 +80,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     """
     if seeks_truths(spec):
         return truths_kernel(spec)
-    if kept_as(spec) is not spec:
+    if kept_as(spec) != spec:
         return fold_kernel(kept_as(spec))
     masked, skip_nan, is_half = spec.masked, spec.skip_nan, spec.values == "float16"
     is_chosen = masked or skip_nan
