@@ -216,7 +216,7 @@ class _KernelFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no ty
 def _unless_unwritable(save: Callable[..., None], folder: str) -> Callable[..., None]:
     def try_to_save(signature: Any, found: Any) -> None:
         if isinstance(found, CompileResult):
-            # The source with its types, for `inspect_types`: 6 ms, and half of some files.
+            # The source with its types, for `inspect_types`: 6 ms, and half of what is kept.
             found = found._replace(type_annotation="")
         try:
             save(signature, found)
