@@ -181,3 +181,71 @@ def test_panels_are_gone_through_as_they_lie(monkeypatch: pytest.MonkeyPatch) ->
         wl.reduce(part_of("sum", "f4", (9, 40, 70)), axis=1)
         wl.reduce(part_of("sum", "f4", (5, 7, 40, 33)), axis=(1, 2))
     assert made == [(Panels(((9, 42 * 72),), 70, 72), 40)]
+
+
+# Of one level and two, with few rows abreast, with so many lines that a panel is cut, and of one
+# panel, which is; what cannot be cut, and lines between which others lie.
+APART = (
+    ((9, 40, 70), 1, 2), ((9, 40, 7), 1, 3), ((30, 23, 29), 1, 4), ((5, 7, 40, 33), 2, 2),
+    ((2, 1000, 192), 1, 2), ((400, 600), 0, 2), ((300, 467), 0, 2), ((9, 40, 70), 1, 9),
+)  # fmt: skip
+
+
+def apart_of(op: str, dtype: str, shape: tuple[int, ...], step: int) -> NDArray[Any]:
+    wide = np.zeros((*shape[:-1], shape[-1] * step), dtype)
+    wide[..., ::step] = numbers(op, dtype, shape)
+    return wide[..., ::step]
+
+
+@pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
+def test_panels_whose_elements_lie_alone_have_the_bits_of_the_long_way(op: str, dtype: str) -> None:
+    for shape, axis, step in APART:
+        apart = apart_of(op, dtype, shape, step)
+        for lies in (apart, apart[1:, 1:], apart[..., ::-1]):
+            for options in ({}, {"keepdims": True, "ddof": 1}):
+                (expected,) = wl.reduce(lies, (op,), axis=axis, **options)
+                for _ in range(3):
+                    found = wl.reduce(lies, op, axis=axis, **options)
+                    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+                    assert found.tobytes() == expected.tobytes()
+
+
+def test_panels_whose_elements_lie_alone_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Panels] = []
+    for name in ("way_in_panels", "way_to_column_places"):
+        way_to = getattr(in_groups, name)
+        monkeypatch.setattr(
+            in_groups, name, lambda *a, way_to=way_to: made.append(a[1]) or way_to(*a)
+        )
+
+    def panels(op: str, dtype: str, shape: tuple[int, ...], step: int, axis: int) -> Panels | None:
+        made.clear()
+        apart = apart_of(op, dtype, shape, step)
+        for _ in range(3):
+            wl.reduce(apart, op, axis=axis)
+        return made[-1] if made else None
+
+    assert panels("max", "i1", (9, 40, 70), 2, 1) == Panels(((9, 40 * 140),), 70, 140, 2)
+    assert panels("argmax", "f8", (9, 40, 8), 3, 1) == Panels(((9, 40 * 24),), 8, 24, 3)
+    # A panel of 1.5 MB is cut into three, one panel alone into two.
+    assert panels("max", "f8", (2, 1000, 192), 2, 1) == Panels(((2, 384_000), (3, 128)), 64, 384, 2)
+    assert panels("sum", "f4", (400, 600), 2, 0) == Panels(((1, 0), (2, 600)), 300, 1200, 2)
+    # 467 is a prime, and 90 a strip of which too little lies in a line.
+    assert panels("sum", "f4", (400, 467), 2, 0) is None
+    assert panels("sum", "f4", (4_000, 90), 2, 0) is None
+
+
+def test_panels_are_shared() -> None:
+    """Several threads at once, of which one at a time is helped, find the same."""
+    apart = apart_of("sum", "f4", (64, 90, 20), 2)
+    expected = {op: wl.reduce(apart, (op,), axis=1)[0].tobytes() for op in ("sum", "argmax")}
+
+    def calls(_: int) -> bool:
+        return all(
+            wl.reduce(apart, op, axis=1).tobytes() == expected[op]
+            for _ in range(20)
+            for op in expected
+        )
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(calls, range(3)))

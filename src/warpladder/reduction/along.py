@@ -19,6 +19,7 @@ from warpladder.reduction.cuts import is_exact
 from warpladder.reduction.finishers import array_maker, one_field
 from warpladder.reduction.first_truths import seeks_truths
 from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.levels import Panels
 from warpladder.reduction.line_results import (
     leaving_results,
     way_across,
@@ -79,11 +80,10 @@ def answer_along(
                 return None if found is None else found.reshape(left)
 
             return run_in_panels
-        of_columns = way_to_column_places(
-            plan, ((rows // side, length * side),), length, side, side
-        )
+        panels = Panels(((rows // side, length * side),), side, side)
+        of_columns = way_to_column_places(plan, panels, length)
         if of_columns is not None:
-            return lambda array, _marks, _ddof: of_columns(array.ravel()).reshape(left)
+            return lambda array, _marks, _ddof: of_columns(array).reshape(left)
     are_places = is_index(plan) and size <= layout.CACHED_BYTES
     # An index is the same however it is found; a few columns are copied in less time than looked
     # through side by side, with an index for each number.

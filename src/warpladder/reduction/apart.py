@@ -33,7 +33,6 @@ __all__ = [
     "NEW",
     "ONE_GROUP",
     "STATE_BYTES",
-    "bytes_of_one",
     "fold_apart",
     "goes_in_place",
     "lies_apart",
@@ -50,9 +49,6 @@ LEAST_APART = LEAST_SHARED // LINE_BYTES
 ONE_GROUP = (1 << 62, 0)
 """Runs of a group, and how groups lie, where all runs are equally far apart."""
 
-# Bytes that take as long as an element that lies alone, at the least: to copy 65,536 float32 of
-# which every second one counts took 19 us, of eight times as many 60.
-_ONE_BYTES = 16
 # Bytes of a stretch, a power of two, and of one that need not have whole blocks: what is put
 # together should leave room in the first-level cache for what comes in.
 _STRETCH, _SHORT_STRETCH = 1 << 15, 1 << 13
@@ -167,11 +163,6 @@ def lies_apart(array: NDArray[Any]) -> bool:
     skip, itemsize = array.strides[0], array.itemsize
     is_regular = skip > itemsize and skip % itemsize == 0
     return is_regular and array.nbytes <= CACHED_BYTES and array.flags.aligned
-
-
-def bytes_of_one(skip: int) -> int:
-    """Return how many bytes take as long as an element that lies alone, so far from the next."""
-    return min(max(skip, _ONE_BYTES), LINE_BYTES)
 
 
 def stretch_of(part: FoldPart) -> int:

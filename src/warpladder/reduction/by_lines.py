@@ -19,9 +19,10 @@ from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.standby import CLOSED, GIVEN, MOST_PIECES, is_opened, share
 from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
-from warpladder.reduction.levels import LEVEL_WORDS
+from warpladder.reduction.levels import LEVEL_WORDS, Panels, place_of_row, words_of
 from warpladder.reduction.line_kernel import FIELDS
 from warpladder.reduction.shared_lines import Found, Room
+from warpladder.reduction.singles import bytes_of_one, take_lines
 from warpladder.reduction.together import Together
 
 __all__ = [
@@ -55,7 +56,9 @@ __all__ = [
     "TURN",
     "TURN_BACK",
     "ByLines",
+    "address_of_lines",
     "fold_some",
+    "panel_at",
 ]
 
 MOST_TURNED = 1 << 28
@@ -67,8 +70,9 @@ _LEAST_SHARED = 1 << 16
 # What is the same for all calls: the loop, what turns rows of any length and of a known one, what
 # the rows are, how many are turned at once and how far lines are apart then, how many are a piece
 # of what is shared, and how many bytes of what is found a row has. Of panels, which have as many
-# rows as are turned else, how far their lines are apart. Of small panels how many rows they have,
-# of how many elements, and what turns back each of what is found.
+# rows as are turned else, how far their lines are apart; where elements of a line lie alone, what
+# puts them together stands for what turns. Of small panels how many rows they have, of how many
+# elements, and what turns back each of what is found.
 FOLD, TURN, KNOWN_TURN, ITEMSIZE, ROWS, LENGTH, SOME, APART, STEP = range(9)
 FIRST_BYTES, SECOND_BYTES, COUNT_BYTES, RESULT_BYTES, HOW, TASK = range(9, 15)
 NEXT, PANEL_PITCH, SIDE, LINES, TURN_BACK = range(15, 20)
@@ -91,6 +95,24 @@ def fold_some(same: Any, numbers: Any, first: Any, second: Any, counts: Any, res
     made, how = array_at(results, rows, read_at(same, RESULT_BYTES)), (read_at(same, HOW),)
     lie = rows, rows
     call_at(read_at(same, FOLD), numbers + lie + left + more + counted + made + how)
+
+
+@subroutine
+def panel_at(same: Any, data: Any, panel: Any, buffer: Any) -> Any:
+    """Return where the lines of a panel begin, and how far they are apart.
+
+    Elements that lie alone are put together at an address.
+    """
+    itemsize, pitch = read_at(same, ITEMSIZE), read_at(same, PANEL_PITCH)
+    lines = data + place_of_row(same + LEVELS * WORD_BYTES, panel) * itemsize
+    if read_at(same, APART):
+        side, length, step = read_at(same, SOME), read_at(same, LENGTH), read_at(same, NEXT)
+        extent = (length - 1) * pitch + (side - 1) * step + 1
+        together = array_at(buffer, length * side, itemsize)
+        lie = length, side, pitch, step
+        call_at(read_at(same, TURN), together + array_at(lines, extent, itemsize) + lie)
+        lines, pitch = buffer, side
+    return lines, pitch
 
 
 @cached
@@ -130,8 +152,8 @@ class ByLines(Together):
     ----------
     task
         What goes through one piece of them.
-    kernel, room
-        The loop of `lines`, and what returns where it leaves what it finds.
+    fold, room
+        The address of a loop, and what returns where it leaves what it finds.
     values
         The dtype of the elements as they are stored.
     rows, some, length
@@ -153,7 +175,7 @@ class ByLines(Together):
     def __init__(
         self,
         task: Any,
-        kernel: Any,
+        fold: int,
         room: Room,
         values: np.dtype[Any],
         rows: int,
@@ -171,7 +193,7 @@ class ByLines(Together):
         is_large = self._size >= _LEAST_SHARED and self._turns > 1
         self._may_share = shares and workers > 1 and is_large
         fixed = self.fixed = np.zeros(_FIXED, np.int64)
-        fixed[FOLD] = _address(kernel, values, room)
+        fixed[FOLD] = fold
         fixed[ITEMSIZE], fixed[ROWS], fixed[LENGTH], fixed[SOME] = itemsize, rows, length, some
         fixed[STEP] = -(-self._turns // MOST_PIECES) * some
         sizes = [each.itemsize * (each.size == 2) for each in room(2, 1, how)]
@@ -179,6 +201,17 @@ class ByLines(Together):
         fixed[HOW], fixed[TASK] = how, address_of(task, 1, 1)
         self._same = fixed.ctypes.data
         self._alone = entry_for(_fold_alone, *[1] * 6)
+
+    def lay(self, panels: Panels) -> None:
+        """Take rows that lie across, in panels as `panel_at` has them."""
+        fixed, itemsize = self.fixed, int(self.fixed[ITEMSIZE])
+        fixed[PANEL_PITCH], fixed[LEVELS:] = panels.pitch, words_of(panels.levels)
+        if panels.step > 1:
+            words = np.empty(0, f"u{itemsize}")
+            fixed[TURN] = address_of(take_lines, words, words, 1, 1, 1, 1)
+            fixed[NEXT], fixed[APART] = panels.step, panels.side
+            # To put them together takes as long as to go through so many bytes.
+            self._size = self._size // itemsize * bytes_of_one(panels.step * itemsize)
 
     def __call__(self, data: NDArray[Any]) -> Found:
         """Return what the loop finds of rows, the first of which begins with the data."""
@@ -204,5 +237,6 @@ class ByLines(Together):
 
 
 @cache
-def _address(kernel: Any, values: np.dtype[Any], room: Room) -> int:
+def address_of_lines(kernel: Any, values: np.dtype[Any], room: Room) -> int:
+    """Return the address of a loop of `lines`."""
     return address_of(kernel, np.empty(0, values), 1, 1, 1, 1, 1, *room(1, 1, FIELDS), 1)

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 from warpladder.device.subroutines import subroutine
 from warpladder.device.words import read_at
 
-__all__ = ["LEVEL_WORDS", "Levels", "Panels", "levels_of", "place_of_row", "rows_of", "words_of"]
+__all__ = [
+    "LEVEL_WORDS",
+    "MOST_LEVELS",
+    "Levels",
+    "Panels",
+    "levels_of",
+    "place_of_row",
+    "rows_of",
+    "words_of",
+]
 
 Levels = tuple[tuple[int, int], ...]
 """How many rows there are side by side, or groups of them, and how many elements apart each begins:
@@ -17,15 +26,21 @@ the rows last."""
 
 
 class Panels(NamedTuple):
-    """Rows that lie across: panels lie like rows, each of ``side`` rows in lines so far apart."""
+    """Rows that lie across: panels lie like rows, each of ``side`` rows in lines so far apart.
+
+    Neighbours in a line are ``step`` elements apart.
+    """
 
     levels: Levels
     side: int
     pitch: int
+    step: int = 1
 
 
-_MOST = 3
-LEVEL_WORDS = 2 * _MOST
+MOST_LEVELS = 3
+"""Groups in groups, rows the last of them."""
+
+LEVEL_WORDS = 2 * MOST_LEVELS
 """Words in which levels stand for compiled code: the rows first."""
 
 
@@ -47,7 +62,7 @@ def levels_of(sides: tuple[int, ...], steps: tuple[int, ...], itemsize: int) -> 
             levels[-1] = levels[-1][0] * side, step // itemsize
         elif side > 1:
             levels.append((side, step // itemsize))
-    return tuple(levels) if 0 < len(levels) <= _MOST else None
+    return tuple(levels) if 0 < len(levels) <= MOST_LEVELS else None
 
 
 def rows_of(levels: Levels) -> int:
@@ -63,14 +78,14 @@ def words_of(levels: Levels) -> list[int]:
     >>> words_of(((2, 100), (3, 25)))
     [3, 25, 2, 100, 1, 0]
     """
-    return [*chain.from_iterable(reversed(levels)), *[1, 0] * (_MOST - len(levels))]
+    return [*chain.from_iterable(reversed(levels)), *[1, 0] * (MOST_LEVELS - len(levels))]
 
 
 @subroutine
 def place_of_row(levels: Any, row: Any) -> Any:
     """Return how many elements behind the first row another begins; levels are at an address."""
     place = 0
-    for level in range(_MOST):
+    for level in range(MOST_LEVELS):
         side, pitch = read_at(levels, 2 * level), read_at(levels, 2 * level + 1)
         place += row % side * pitch
         row //= side

@@ -28,7 +28,6 @@ from warpladder.device.words import WORD_BYTES
 from warpladder.reduction.apart import (
     LEAST_SHARED,
     ONE_GROUP,
-    bytes_of_one,
     goes_in_place,
     loop_of_stretches,
     stretch_of,
@@ -48,6 +47,7 @@ from warpladder.reduction.run_kernel import (
     fold_piece,
     fold_together,
 )
+from warpladder.reduction.singles import bytes_of_one
 from warpladder.reduction.together import Together
 
 __all__ = ["InRuns", "alike", "takes_runs"]

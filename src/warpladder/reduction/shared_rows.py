@@ -32,7 +32,6 @@ from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
 from warpladder.reduction.apart import (
     LEAST_SHARED,
     ONE_GROUP,
-    bytes_of_one,
     fold_apart,
     loop_of_stretches,
 )
@@ -43,6 +42,7 @@ from warpladder.reduction.lines import turns
 from warpladder.reduction.part import Part
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
+from warpladder.reduction.singles import bytes_of_one
 from warpladder.reduction.states import merge_kernel
 from warpladder.reduction.together import BRIEF, Together
 

@@ -46,7 +46,9 @@ from warpladder.reduction.by_lines import (
     SOME,
     TURN,
     ByLines,
+    address_of_lines,
     fold_some,
+    panel_at,
 )
 from warpladder.reduction.copies import is_known, turn_of
 from warpladder.reduction.layout import NO_MASK, Tile
@@ -117,9 +119,8 @@ def _fold_piece(given, piece):
         run = min(some, end - begin)
         # Asked for here: Numba frees a buffer after the last use that it sees.
         lines = (place_of(buffer) + LINE_BYTES - 1) // LINE_BYTES * LINE_BYTES
-        to_next = of_panels
         if of_panels:
-            lines = data + place_of_row(same + LEVELS * WORD_BYTES, begin // some) * itemsize
+            lines, to_next = panel_at(same, data, begin // some, lines)
         else:
             to_next = turn_some(same, data, begin, run, lines, apart)
         second, of_second = read_at(given, SECOND) + begin * second_bytes, run
@@ -174,7 +175,8 @@ def folder_of_short_rows(
     some = max(_AT_ONCE // (length * itemsize), 1)
     some = min(some, -(-rows // _LEAST_TURNS) + of_line)
     some -= some % of_line if some > of_line else 0
-    found = ByLines(_fold_piece, kernel, room, values, rows, some, length, how, shares=shares)
+    fold = address_of_lines(kernel, values, room)
+    found = ByLines(_fold_piece, fold, room, values, rows, some, length, how, shares=shares)
     fixed = found.fixed
     fixed[TURN], fixed[NEXT] = address_of_turn(itemsize), step
     if levels == ((rows, length),) and step == 1:
@@ -198,10 +200,9 @@ def folder_of_panels(
 ) -> Callable[[NDArray[Any]], Found]:
     """Return what `folder_of_short_rows` does for rows that lie across, in panels."""
     rows = rows_of(panels.levels) * panels.side
-    found = ByLines(
-        _fold_piece, kernel, room, values, rows, panels.side, length, how, shares=shares
-    )
-    found.fixed[PANEL_PITCH], found.fixed[LEVELS:] = panels.pitch, words_of(panels.levels)
+    fold = address_of_lines(kernel, values, room)
+    found = ByLines(_fold_piece, fold, room, values, rows, panels.side, length, how, shares=shares)
+    found.lay(panels)
     return found
 
 

@@ -43,6 +43,7 @@ from warpladder.reduction.by_lines import (
     TURN,
     TURN_BACK,
     ByLines,
+    address_of_lines,
     fold_some,
 )
 from warpladder.reduction.levels import words_of
@@ -122,7 +123,7 @@ def folder_of_small_panels(
     # Lines begin where those of the caches do, and not at a power of two from each other, where few
     # of them would find room in a cache.
     some = (some // of_line | 1) * of_line if some > of_line else some
-    given = kernel, room, values, panels, some, size, how
+    given = address_of_lines(kernel, values, room), room, values, panels, some, size, how
     found = ByLines(_fold_piece, *given, side=side, shares=shares)
     fixed = found.fixed
     fixed[TURN], fixed[KNOWN_TURN] = address_of_turn(itemsize), known_turn(size, itemsize)
