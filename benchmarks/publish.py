@@ -33,7 +33,7 @@ def main() -> None:
     """Take the newest results."""
     results = newest_results("shortest_paths-*")
     _draw(results)
-    _write_table(results)
+    _write_table(results, all_results("shortest_paths-*"))
     _write_hop_counts(newest_results("hop_counts-*"))
     _write_whole_lengths(newest_results("whole_lengths-*"))
     _write_weighted_paths(newest_results("weighted_paths-*"))
@@ -365,7 +365,7 @@ def _write_advection(results: dict[str, Any]) -> None:
     replace_results("advection", lines)
 
 
-def _write_table(results: dict[str, Any]) -> None:
+def _write_table(results: dict[str, Any], all_machines: list[dict[str, Any]]) -> None:
     """Replace what stands between the marks in the README."""
     rows = [
         [
@@ -399,7 +399,7 @@ def _write_table(results: dict[str, Any]) -> None:
     ]
     columns = "whole call, dense", "ms", "G relaxations/s", "of the ceiling", "with next hops"
     lines = markdown_table(columns, rows)
-    lines.append(f"\n{_machine(results)}; medians, in one process.")
+    lines.append(f"\n{_machine(results)}; medians, in one process. {_shares(all_machines)}")
     halves = (
         [
             row["case"],
@@ -413,6 +413,16 @@ def _write_table(results: dict[str, Any]) -> None:
     lines += ["", *markdown_table(heads, halves)]
     lines.append("\nThe same machine and day; the same bits.")
     replace_results("results", lines)
+
+
+def _shares(all_machines: list[dict[str, Any]]) -> str:
+    """Return the share of the ceiling that float32 reaches on each machine that was timed."""
+    reached = []
+    for results in all_machines:
+        of_float32 = results["by_dtype"][0], results["large"][0]
+        shares = " and ".join(f"{row['percent_of_ceiling']:.0f} %" for row in of_float32)
+        reached.append(f"{_machine(results)}: {shares}")
+    return f"float32 reaches of the ceiling, at 2,048 and 8,192 vertices: {'; '.join(reached)}."
 
 
 def _draw(results: dict[str, Any]) -> None:
