@@ -107,3 +107,12 @@ def test_what_is_wrong_is_said_as_ever() -> None:
         wl.reduce(values, ("sum", 3))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="min of no elements"):
         wl.reduce(values[:0], ("sum", "min"))
+
+
+def test_what_does_not_fit_gives_no_warning_whichever_operation_is_first() -> None:
+    values = np.full((18, 30), 3e5, np.float32)
+    for op in (("max", "prod"), ("prod", "max")):
+        for _ in range(3):
+            found = wl.reduce(values, op, axis=0)
+            assert np.isinf(found.prod).all()
+            assert (found.max == np.float32(3e5)).all()

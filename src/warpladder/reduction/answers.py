@@ -228,7 +228,7 @@ def put_into(out: Any, found: Any) -> Any:
     if type(out) is not tuple:
         if isinstance(found, tuple) or _differ(out, found):
             return None
-        np.copyto(out, found)
+        out[...] = found
         return out
     if not isinstance(found, tuple) or len(found) != len(out) or any(map(_differ, out, found)):
         return None
@@ -236,7 +236,7 @@ def put_into(out: Any, found: Any) -> Any:
     if any(starmap(np.may_share_memory, combinations(out, 2))):
         return None
     for one, result in zip(out, found, strict=True):
-        np.copyto(one, result)
+        one[...] = result
     return type(found)(*out)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -281,13 +280,16 @@ def reduce(
             return found if after is None else after(found)
     if out is not None and type(values) is _ARRAY and progress is None and may_take(out, values):
         options: Any = {"accuracy": accuracy, "ddof": ddof, "keepdims": keepdims, "device": device}
-        with suppress(InputError, InputTypeError):
+        # To suppress errors takes half a microsecond.
+        try:
             found = reduce(
                 values, op, axis=axis, where=where, dtype=dtype, initial=initial, **options
             )
             found = put_into(out, found)
-            if found is not None:
-                return found
+        except (InputError, InputTypeError):
+            found = None
+        if found is not None:
+            return found
     key = None
     if where is None and dtype is None and initial is None and out is None and progress is None:
         key = key_of(values, op, axis, accuracy, ddof, keepdims, device)

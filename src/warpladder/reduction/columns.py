@@ -148,8 +148,8 @@ def _add_rest(spec: FoldSpec, tile: Tile, first: int, joined: int, states: NDArr
     done = tile.length // joined * joined if joined > 1 else 0
     if done < tile.length:
         data, _, rows, length, pitch, width = tile
-        kernel = column_kernel(spec)
-        kernel(data[done * pitch :], rows, length - done, pitch, width, first + done, states)
+        fold, _ = column_entries(spec)
+        fold(data[done * pitch :], rows, length - done, pitch, width, first + done, states)
 
 
 @strict

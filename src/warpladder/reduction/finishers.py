@@ -32,12 +32,18 @@ def finisher(plan: Plan, length: int) -> Callable[[Sequence[Any], int, int], lis
 
     It is called with their states, how many they are, and ``ddof``.
     """
-    makers = [array_maker(plan.of([which]), length) for which in range(len(plan.requests))]
+    plans = [plan.of([which]) for which in range(len(plan.requests))]
+    # Warnings are kept off once, for all.
+    makers = [array_maker(each, length, is_quiet=True) for each in plans]
     slow = [which for which, make in enumerate(makers) if make is None]
-    rest = plan.of(slow)
+    rest, may_round = plan.of(slow), any(each.may_round for each in plans)
+
+    def make_all(states: Any, ddof: int) -> list[NDArray[Any] | None]:
+        return [None if make is None else make(states, ddof) for make in makers]
 
     def finish(states: Sequence[Any], rows: int, ddof: int) -> list[NDArray[Any]]:
-        found = [None if make is None else make(states[0], ddof) for make in makers]
+        given = states[0], ddof
+        found = quietly(make_all, *given) if may_round else make_all(*given)
         late, whole = slow, rest
         if sum(one is None for one in found) > len(slow):
             late, whole = list(range(len(found))), plan
@@ -49,15 +55,17 @@ def finisher(plan: Plan, length: int) -> Callable[[Sequence[Any], int, int], lis
     return finish
 
 
-def array_maker(plan: Plan, length: int) -> Callable[..., NDArray[Any] | None] | None:
+def array_maker(
+    plan: Plan, length: int, *, is_quiet: bool = False
+) -> Callable[..., NDArray[Any] | None] | None:
     """Return what makes the results of rows of a length that is not 0, in half the time.
 
     It is called with their states, with ``ddof``, and perhaps with an array ``into`` which the
     results go. It is None for plans of which more is asked, and returns None where numbers came
     near the ends of their range or results do not fit. What `leaving_results` has made is taken as
-    it is.
+    it is. NumPy gives no warnings, or ``is_quiet`` where it is called.
     """
-    plain = _plain_maker(plan, length)
+    plain = _plain_maker(plan, length, is_quiet=is_quiet)
     if leaving_results(plan) is plan:
         return plain
     dtype = plan.dtypes[0]
@@ -74,7 +82,9 @@ def array_maker(plan: Plan, length: int) -> Callable[..., NDArray[Any] | None] |
     return make
 
 
-def _plain_maker(plan: Plan, length: int) -> Callable[..., NDArray[Any] | None] | None:
+def _plain_maker(
+    plan: Plan, length: int, *, is_quiet: bool
+) -> Callable[..., NDArray[Any] | None] | None:
     """Return `array_maker` for fields."""
     op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
     if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(op, Op)):
@@ -108,7 +118,7 @@ def _plain_maker(plan: Plan, length: int) -> Callable[..., NDArray[Any] | None] 
     def make(states: Any, ddof: int, into: NDArray[Any] | None = None) -> NDArray[Any] | None:
         return quietly(make_loudly, states, ddof, into)
 
-    return make if rounds else make_loudly
+    return make if rounds and not is_quiet else make_loudly
 
 
 def _finds(

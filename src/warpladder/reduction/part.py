@@ -61,6 +61,10 @@ class Part(ABC):
 
     def complete(self, tile: Tile, first: int) -> Any:
         """Return what serves as states of the rows of a tile for `fields`."""
+        return self.states_of(tile, first)
+
+    def states_of(self, tile: Tile, first: int) -> Any:
+        """Return the states of the rows of a tile, whose columns count from ``first``."""
         states = self.new(tile.rows)
         self.add(tile, first, states)
         return states

@@ -84,6 +84,12 @@ class FoldPart(Part):
         else:
             self.loop(data, mask, rows, length, pitch, first, states)
 
+    def states_of(self, tile: Tile, first: int) -> Any:
+        """See `Part`."""
+        if tile.across:
+            return columns.states_of_columns(self.spec, tile, first)
+        return super().states_of(tile, first)
+
     def complete(self, tile: Tile, first: int) -> Any:
         """See `Part`."""
         if not (tile.across or lines.turns(self.spec, tile.rows, tile.length)):

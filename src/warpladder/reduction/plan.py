@@ -99,10 +99,7 @@ class Plan:
             tile = with_plain_truths(tile)
         if self.is_plain:
             return [self.parts[0].complete(tile, first)]
-        states = self.new(tile.rows)
-        for part, state in zip(self.parts, states, strict=True):
-            part.add(tile, first, state)
-        return states
+        return [part.states_of(tile, first) for part in self.parts]
 
     @cached_property
     def alone(self) -> Plan:
