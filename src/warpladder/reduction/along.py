@@ -132,7 +132,7 @@ def answer_along(
         if not is_copied:
             return array.ravel()
         turned = array.reshape(-1, length, side).transpose(0, 2, 1)
-        return turned.ravel() if array.size < FEW else copied(turned, 2, array.dtype, "", {})
+        return turned.ravel() if array.size < FEW else copied(turned, 2, array.dtype, "", None)
 
     def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         data = row_by_row(array)

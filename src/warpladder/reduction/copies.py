@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.addresses import address
 from warpladder.device.kernel_cache import cached
+from warpladder.reduction.turned_copies import turned_copies
 
 __all__ = [
     "FEW",
@@ -51,6 +52,8 @@ _LONGEST_KNOWN, _LONGEST_OF_WORDS = 8, 7
 # takes 7 ns for a run. 200,000 elements in runs of 2, 4 and 8 took 0.67, 0.37 and 0.17 ms of
 # float32, so 0.08, 0.11 and 0.2; of int8 1.0, 0.3 and 0.16, so 0.1, 0.08 and 0.09.
 _MOST_ABREAST, _SHORT_BYTES = 12, 32
+# Lines, and elements of one, of which squares are turned.
+_LEAST_SQUARE = 8
 # To copy first, or second, ones takes as long by itself as so many runs.
 _EACH_ALONE = 50
 
@@ -107,7 +110,7 @@ def step_of(shape: tuple[int, ...], strides: tuple[int, ...], default: int = 1) 
 
 
 def copied(
-    part: NDArray[Any], kept: int | None, dtype: np.dtype[Any], name: str, buffers: Buffers
+    part: NDArray[Any], kept: int | None, dtype: np.dtype[Any], name: str, buffers: Buffers | None
 ) -> NDArray[Any]:
     """Return the elements of an array whose first axes are rows, row by row.
 
@@ -120,23 +123,26 @@ def copied(
     dtype
         That of the copy: the array's in this machine's byte order.
     name, buffers
-        Which buffer the copy goes to.
+        Which buffer the copy goes to; None where it is the caller's, and who stands by may help.
 
     Examples
     --------
     >>> numbers = np.arange(6, dtype=np.int8).reshape(2, 3)
-    >>> copied(numbers.T, 1, numbers.dtype, "data", {})
+    >>> copied(numbers.T, 1, numbers.dtype, "data", None)
     array([0, 3, 1, 4, 2, 5], dtype=int8)
     """
-    buffer = buffers.get(name)
+    buffer = None if buffers is None else buffers.get(name)
     if buffer is None or buffer.size < part.size:
-        buffer = buffers[name] = np.empty(part.size, dtype)
+        buffer = np.empty(part.size, dtype)
+        if buffers is not None:
+            buffers[name] = buffer
     copy = buffer[: part.size]
     place = copy.view(part.dtype).reshape(part.shape)
     if kept is None:
         _copy_in_order(part, place)
-    else:
-        _copy(part, place, kept)
+    elif not _copy(part, place, kept, shares=buffers is None):
+        # Who helps may be writing still.
+        return copied(part, kept, dtype, name, {})
     if part.dtype != dtype:
         copy.byteswap(inplace=True)
     return copy
@@ -182,11 +188,14 @@ def _copy_in_order(part: NDArray[Any], copy: NDArray[Any]) -> None:
         np.copyto(copy, part)
 
 
-def _copy(part: NDArray[Any], copy: NDArray[Any], kept: int) -> None:
-    """Copy an array whose first axes are rows, lines of memory side by side where it pays."""
+def _copy(part: NDArray[Any], copy: NDArray[Any], kept: int, *, shares: bool) -> bool:
+    """Copy an array whose first axes are rows, lines of memory side by side where it pays.
+
+    Return whether it was done; else who helps may go on.
+    """
     if part.size < FEW or not part.flags.aligned:
         np.copyto(copy, part)
-        return
+        return True
     panels, across, beyond = 1, 0, 0
     few = part
     if step_of(part.shape[:kept], part.strides[:kept]) is None:
@@ -199,20 +208,24 @@ def _copy(part: NDArray[Any], copy: NDArray[Any], kept: int) -> None:
     steps = (down or 0, along or 0, across)
     if down is None or along is None or abs(down) >= abs(along) or any(n % size for n in steps):
         np.copyto(copy, part)
-        return
+        return True
     sides = prod(rows), prod(lines), panels
+    if down == size and sides[0] >= _LEAST_SQUARE <= sides[1] and not is_known(sides[0], size):
+        given = (panels, across, beyond), (sides[1], along // size), sides[0]
+        return turned_copies(size)(part, copy, *given, shares=shares)
     reach = [n // size * (side - 1) for n, side in zip(steps, sides, strict=True)]
     first = -sum(n for n in reach if n < 0)
     memory = lent(part, sum(map(abs, reach)) + 1, first).view(f"u{size}")
     place = lent(copy, copy.size).view(f"u{size}")
     if panels == 1 and steps[:2] == (size, sides[0] * size) and is_known(sides[0], size):
         turn_of(sides[0])(memory, 0, sides[1], place)
-        return
+        return True
     _copy_lines(
         *(memory, first, down // size, along // size, across // size),
         *(sides[0], sides[1], panels),
         *(place, beyond // size),
     )
+    return True
 
 
 def is_known(side: int, itemsize: int) -> bool:

@@ -72,7 +72,7 @@ def accumulate(
     columns = rows.column_spans() if runs else []
     if len(runs) == len(columns) == 1:
         # To deal out one tile as if there were many takes 0.006 ms, as long as to add 0.5 MB.
-        take(runs[0], complete_together(plan, rows.tile(runs[0], columns[0], {}), first))
+        take(runs[0], complete_together(plan, rows.tile(runs[0], columns[0], None), first))
         if progress is not None:
             progress(1.0)
         return
@@ -106,7 +106,7 @@ def accumulator_for(
     if moved is not None and len(runs) == len(columns) == 1:
 
         def run_one(data: NDArray[Any], take: Taker) -> None:
-            tile = moved(data).tile(runs[0], columns[0], {})
+            tile = moved(data).tile(runs[0], columns[0], None)
             take(runs[0], complete_together(plan, tile, 0))
 
         return run_one

@@ -302,14 +302,15 @@ class StoredRow:
         step = _STRETCH_BYTES // self._native.itemsize
         return [Span(i, min(i + step, self.length)) for i in range(0, self.length, step)]
 
-    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
+    def tile(self, rows: Span, columns: Span, buffers: Buffers | None) -> Tile:
         """Take a stretch, and let go of the one before."""
-        done = buffers.get("done")
+        done = None if buffers is None else buffers.get("done")
         if done is not None:
             self._stretches.release(*done)
         begin, end, _ = columns
         self._stretches.check()
-        buffers["done"] = np.array([begin, end])
+        if buffers is not None:
+            buffers["done"] = np.array([begin, end])
         data = self._stretches.all[begin:end]
         if data.dtype != self._native or not data.flags.aligned:
             data = data.astype(self._native)

@@ -182,8 +182,8 @@ class ArrayRows:
         shape = self._values.shape[self._kept :] if self._whole is None else (self.length,)
         return list(spans_of(shape, self._tile_shape()[1]))
 
-    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
-        """Return a tile; a copy goes to buffers, which the next call may use again."""
+    def tile(self, rows: Span, columns: Span, buffers: Buffers | None) -> Tile:
+        """See `Rows`."""
         tile = self.in_memory(rows, columns)
         if tile is not None:
             return tile
@@ -195,7 +195,7 @@ class ArrayRows:
         return tile
 
     def copied_tile(
-        self, values: NDArray[Any], rows: Span, columns: Span, buffers: Buffers
+        self, values: NDArray[Any], rows: Span, columns: Span, buffers: Buffers | None
     ) -> Tile:
         """Return a copy of the elements of a tile out of what lies as these rows do."""
         count, length = rows.end - rows.begin, columns.end - columns.begin
@@ -381,8 +381,8 @@ class _Moved:
         if not places:
             self._values = other.lying_in(data)
 
-    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
-        """Return a tile; a copy goes to buffers, which the next call may use again."""
+    def tile(self, rows: Span, columns: Span, buffers: Buffers | None) -> Tile:
+        """See `Rows`."""
         if self._places:
             part, lies = self._places[rows.begin, columns.begin]
             return Tile(self._data[part], NO_MASK, *lies)

@@ -159,7 +159,7 @@ def several_along(
     finish = finisher(plan, rows.length)
 
     def run(array: NDArray[Any], _marks: NDArray[np.bool_], ddof: int) -> Any:
-        tile = moved(as_stored(array.reshape(-1))).tile(spans[0], columns[0], {})
+        tile = moved(as_stored(array.reshape(-1))).tile(spans[0], columns[0], None)
         found = finish(complete_together(plan, tile, 0), rows.count, ddof)
         return record([one.reshape(left)[()] for one in found])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
@@ -19,10 +20,12 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.llvm import data_of, transposed, vector_at
 from warpladder.device.simd import vector_unit
 
-__all__ = ["turn_rows"]
+__all__ = ["turn_in_blocks", "turn_rows"]
 
 # Rows, and elements of each, that are turned at once, at the most.
 _MOST = 8
+# Bytes of a block of as many rows as elements of each, at the most.
+_BLOCK_BYTES = 1 << 14
 
 
 def _square(lines: Any) -> ir.VectorType:
@@ -99,3 +102,36 @@ def turn_rows(data, rows, length, pitch, step, lines, apart):
         for first in range(0, length, side):
             i = min(first, length - side)
             _turn_square(data, j * pitch + i, pitch, lines, i * apart + j, apart)
+
+
+@cached
+@njit(nogil=True)
+def turn_in_blocks(data, rows, length, pitch, step, lines, apart):
+    """Do what `turn_rows` does, block by block.
+
+    One is turned in a buffer, of which whole lines of the caches are copied on.
+    """
+    side, block = _side_of(lines), 8
+    while 4 * block * block * lines.itemsize <= _BLOCK_BYTES:
+        block *= 2
+    buffer = np.empty(block * block, lines.dtype)
+    for begin in range(0, rows, block):
+        some = min(block, rows - begin)
+        for first in range(0, length, block):
+            run = min(block, length - first)
+            at, to = begin * pitch + first * step, first * apart + begin
+            if some < side or run < side or step != 1:
+                for i in range(run):
+                    for j in range(some):
+                        place = at + j * pitch + i * step
+                        lines[to + i * apart + j] = _element(data, place, lines)
+                continue
+            for row in range(0, some, side):
+                j = min(row, some - side)
+                for column in range(0, run, side):
+                    i = min(column, run - side)
+                    _turn_square(data, at + j * pitch + i, pitch, buffer, i * block + j, block)
+            for i in range(run):
+                into, out_of = np.uintp(to + i * apart), np.uintp(i * block)
+                for j in range(some):
+                    lines[into + np.uintp(j)] = buffer[out_of + np.uintp(j)]

@@ -49,8 +49,11 @@ class Rows(Protocol):
     def column_spans(self) -> list[Span]:
         """Return the runs of columns that make tiles, in order."""
 
-    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
-        """Return a tile; a copy goes to buffers, which the next call may use again."""
+    def tile(self, rows: Span, columns: Span, buffers: Buffers | None) -> Tile:
+        """Return a tile; a copy goes to buffers, which the next call may use again.
+
+        Where there are none it is the caller's, and who stands by may help.
+        """
 
 
 def as_one_tile(values: NDArray[Any], kept: int, dtype: np.dtype[Any]) -> Tile | None:

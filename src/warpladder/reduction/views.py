@@ -341,7 +341,7 @@ def _way_of_copy(
         )
 
     def run(array: NDArray[Any], ddof: int) -> Any:
-        data = copied(turn(array), kept, native, "data", {})
+        data = copied(turn(array), kept, native, "data", None)
         return way(data.reshape(shape), NO_MASK, ddof)
 
     return run
