@@ -98,7 +98,7 @@ def test_every_exploration_is_tried_here():
 
 
 #: One or two of each computation; what others find is tested without the command.
-BY_DEFAULT = {"order", "barrier", "updates", "schemes"}
+BY_DEFAULT = {"order", "barrier", "block-size", "updates", "schemes"}
 
 
 @pytest.mark.parametrize("name", only(BY_DEFAULT.__contains__, list(EXPLORATIONS)))
