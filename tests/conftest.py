@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,10 @@ from warpladder.device.numba_target import FRONT_END
 
 #: The largest takes a minute on a quiet machine, five on a busy one.
 _LARGE_SECONDS = 1800
+
+#: Of whose tests those that simulate kernels stay together, and with how many processes at most.
+_WITH_KERNELS = ("advection", "lab", "overlap_join", "reduction", "shortest_paths")
+_TOGETHER_UP_TO = 4
 
 _HELPERS = ("advection", "lab", "overlap_join", "shortest_paths")
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in _HELPERS]
@@ -55,6 +61,33 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()):
         return f"{argname}-of-{len(val)}-bytes"
     return None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Leave a folder's files that simulate kernels to one process, which translates each once.
+
+    Where there are few processes: 18 files of `tests/shortest_paths` take 67 CPU seconds in one and
+    73 in two. Many would wait for the one.
+    """
+    if config.getoption("dist") != "loadfile" or len(config.getoption("tx")) > _TOGETHER_UP_TO:
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _simulating(super()._split_scope(nodeid))
+
+    return Together(config, log)
+
+
+@cache
+def _simulating(file: str) -> str:
+    """Return the folder of a file that simulates kernels of its own subject, else the file."""
+    path = Path(__file__).parents[1] / file
+    if path.parent.name not in _WITH_KERNELS or path.parent.parent != Path(__file__).parent:
+        return file
+    return path.parent.name if "SimulatedDevice" in path.read_text("utf-8") else file
 
 
 @pytest.hookimpl(trylast=True)

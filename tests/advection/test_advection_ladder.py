@@ -324,6 +324,7 @@ def test_the_compiler_fuses_nothing_but_what_is_written(limiter):
     form = ((-2, -1, 0, 1), limiter)
     kernel = strips_kernel(form, "float32", 16, (False, False), ring=False, alike=True)
     compiled = compile_kernel(kernel, variant.arguments)
+    assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)
     # Two in each of 16 cells, in the two steps of the loop and in the last one.
     assert compiled.ptx.count("fma.rn.f32") == 3 * 16 * 2
     loop = instruction_mix(compiled.sass)[0]

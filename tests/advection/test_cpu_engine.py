@@ -215,7 +215,7 @@ def test_any_row(n: int, steps: int, kinds: str) -> None:
     check(problem, cells(2, n, "float32"), steps)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     n=st.integers(1, 10**4), lanes=st.sampled_from([2, 4, 8, 16]),
     offsets=st.sampled_from(list(OFFSETS.values())),
@@ -233,7 +233,7 @@ def test_strips_hold_all_cells_and_see_no_farther_than_the_ones_beside(
     assert all(reach <= b - a <= strips.length for a, b in pairwise(firsts))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     n=st.integers(2048, 10**8), steps=st.integers(1, 10**5), workers=st.integers(1, 64),
     offsets=st.sampled_from(list(OFFSETS.values())), periodic=st.booleans(),

@@ -19,7 +19,7 @@ from warpladder.reduction import intake
 VALUES = np.random.default_rng(0).standard_normal(50_001)
 
 
-@pytest.mark.parametrize("dtype", ["u1", "?", ">f4", *large("f8", "f4", "f2", "i4", ">i8")])
+@pytest.mark.parametrize("dtype", ["?", ">f8", *large("u1", ">f4", "f8", "f4", "f2", "i4", ">i8")])
 def test_npy(tmp_path, dtype, monkeypatch):
     monkeypatch.setattr(intake, "_STRETCH_BYTES", 4096)
     values = (VALUES * 50).astype(dtype)
@@ -95,7 +95,7 @@ def test_memory_maps(tmp_path):
 def test_text(tmp_path, packed, end, delimiter, monkeypatch):
     monkeypatch.setattr(value_columns, "_CHUNK_BYTES", 1000)
     path = tmp_path / ("table.txt.gz" if packed else "table.txt")
-    rows = [f"{i}{delimiter}{value!r}" for i, value in enumerate(VALUES[:5000].tolist())]
+    rows = [f"{i}{delimiter}{value!r}" for i, value in enumerate(VALUES[:1500].tolist())]
     text = end.join(["# a comment", delimiter.join(("n", "mm")), *rows[:9], "", *rows[9:]])
     for content in (text, text + end, "\ufeff" + text):
         data = content.encode()
@@ -104,9 +104,9 @@ def test_text(tmp_path, packed, end, delimiter, monkeypatch):
             opened = open_values(path, column=column)
             assert opened.dtype == np.float64
             found = wl.reduce(opened, ("sum", "argmin"), accuracy="reproducible")
-            assert found == wl.reduce(VALUES[:5000], ("sum", "argmin"), accuracy="reproducible")
+            assert found == wl.reduce(VALUES[:1500], ("sum", "argmin"), accuracy="reproducible")
         integers = wl.reduce(open_values(path, column="n"))
-        assert integers == 4999 * 2500
+        assert integers == 1499 * 750
         assert integers.dtype == np.int64
 
 

@@ -47,7 +47,7 @@ def run(name, *sizes, **options):
     return find_exploration(name).run(Setting(sizes, why_no_gpu="there is none", **options))
 
 
-@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 61, 72])
+@pytest.mark.parametrize("n", [1, 32, 33, 72, *large(2, 31, 61)])
 def test_pitch_counts_what_the_addresses_say(n):
     findings = run("pitch", n)
     per_request, in_all = (table.rows[0] for table in findings.tables)

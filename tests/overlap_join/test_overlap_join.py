@@ -103,7 +103,7 @@ def test_the_sources_rows() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=name_of)
-@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 61, *large(130), 197])
+@pytest.mark.parametrize("n", [0, 1, 2, 32, 33, *large(31, 61, 130), 197])
 def test_every_way_finds_what_brute_force_finds(n: int, way: Way) -> None:
     rows = random_rows(n, 40, 12, n)
     for measure, threshold in [("count", 1), ("count", 3), ("jaccard", 0.5), ("cosine", 0.4),

@@ -13,6 +13,7 @@ from brute import GOLDEN, random_sets
 
 import warpladder as wl
 from calling import call
+from choosing import large
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.sets import Sets
 from warpladder.overlap_join import cpu
@@ -132,7 +133,7 @@ def test_thresholds_that_are_no_numbers(threshold: Any) -> None:
 STARTS, ITEMS = np.array([0, 2, 4]), np.array([1, 2, 1, 2])
 
 
-@pytest.mark.parametrize("dtype", [">i8", ">i4", ">u2"])
+@pytest.mark.parametrize("dtype", [">i8", *large(">i4", ">u2")])
 def test_sets_of_integers_from_another_machine(dtype: str) -> None:
     assert list(wl.overlap_join(Sets(STARTS, ITEMS.astype(dtype)))) == [(0, 1, 2)]
 

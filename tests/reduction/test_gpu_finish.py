@@ -25,7 +25,7 @@ def numbers(n: int, dtype: str, seed: int = 0) -> NDArray[Any]:
     return rng.integers(0, 100, n).astype(dtype)
 
 
-@pytest.mark.parametrize("pieces", [2, 255, 257, 512, *large(384, 600)])
+@pytest.mark.parametrize("pieces", [2, 255, *large(257, 384, 512, 600)])
 def test_any_number_of_pieces(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:
@@ -37,7 +37,7 @@ def test_any_number_of_pieces(
     assert there == (values.sum(), pieces // 2)
 
 
-@pytest.mark.parametrize("pieces", [256, 257, 400, 512, 513])
+@pytest.mark.parametrize("pieces", [256, 257, 512, 513, *large(400)])
 def test_pieces_are_merged_in_one_order(
     strict_gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:

@@ -154,6 +154,8 @@ def test_plain_operations(gpu: SimulatedDevice, dtype: str, op: str) -> None:
             assert found == expected
 
 
+# By default test_gpu_results.py and test_gpu_finish.py run such kernels with all checks.
+@pytest.mark.large
 def test_with_all_checks(strict_gpu: SimulatedDevice) -> None:
     values = numbers(4501, "f4")
     there = strict_gpu.to_device(values)

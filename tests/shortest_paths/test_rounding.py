@@ -92,7 +92,7 @@ def test_what_is_no_weight_is_not_looked_at():
     assert "rounded" not in wl.shortest_paths(weights, no_edge=16777219, dtype="float32").why
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 62).map(lambda b: 2**b), min_size=1),
     st.integers(0, 40),

@@ -276,13 +276,13 @@ def test_sizes_that_a_climb_leaves_out(name, n):
 
 
 #: Those of the others take seconds each: `make docs` counts all, and has no page if one fails.
-QUICKLY_COUNTED = ["padded-rows", "blocked-shared", "register-tiles", "small-n-one-block"]
+QUICKLY_COUNTED = ["blocked-shared", "register-tiles", "small-n-one-block"]
 
 #: Rungs are compared with those below, which have been counted before.
 SEEN: dict = {}
 
 
-@pytest.mark.parametrize("name", QUICKLY_COUNTED)
+@pytest.mark.parametrize("name", [*QUICKLY_COUNTED, *large("padded-rows")])
 def test_predictions_hold(name):
     simulated = partial(SimulatedDevice, checks=False)
     results = check_predictions(LADDER.find(name), LADDER, simulated, SEEN)

@@ -13,6 +13,7 @@ import pytest
 from numba import cuda, int32
 from simulating import SCHEDULES, run
 
+from choosing import by_pairs
 from warpladder.errors import KernelFaultError
 
 FULL = 0xFFFFFFFF
@@ -75,10 +76,15 @@ def shuffled(source_of, mask, threads, values, operand):
     return result
 
 
-@pytest.mark.parametrize("kind", SHUFFLES)
-@pytest.mark.parametrize("threads", [32, 64, 45])
-@pytest.mark.parametrize("mask", [FULL, 0x0000FFFF, 0xF0F00FF1], ids=hex)
-@pytest.mark.parametrize("schedule", ["lockstep", "warps-reverse"])
+@pytest.mark.parametrize(
+    ("kind", "threads", "mask", "schedule"),
+    by_pairs(
+        list(SHUFFLES),
+        [32, 64, 45],
+        [FULL, 0x0000FFFF, 0xF0F00FF1],
+        ["lockstep", "warps-reverse"],
+    ),
+)
 def test_shuffles_lane_by_lane(kind, threads, mask, schedule):
     kernel, source_of = SHUFFLES[kind]
     rng = np.random.default_rng(threads)
