@@ -1,10 +1,11 @@
 """Copies of what accumulators cannot run along: the elements of each row put together in a buffer.
 
 Where neighbours in a row lie further apart than rows do, a copy goes against the order of memory.
-Eight lines of memory are read side by side, each from begin to end, and eight neighbours of each
-row are written at once. By tiles of 1024 lines of a matrix of 4096 x 4096 that takes 0.7 ns a
-float32 on one shared core of a Zen 4, by NumPy's copies of 16 lines at a time 1.7; of 64 x 64,000
-float64 0.4 and 6.6, as lines so far apart are in few sets of a cache and none stays there.
+Lines whose elements lie side by side are turned by squares (`turned_copies`). Of others eight are
+read at a time, each from begin to end, and eight neighbours of each row are written at once. By
+tiles of 1024 lines of a matrix of 4096 x 4096 that took 0.7 ns a float32 on one shared core of a
+Zen 4, by NumPy's copies of 16 lines at a time 1.7; of 64 x 64,000 float64 0.4 and 6.6, as lines so
+far apart are in few sets of a cache and none stays there.
 
 Where a line of memory is but a few elements, and their number is a constant, a vector's elements
 are sorted by shuffles.
