@@ -201,13 +201,24 @@ def apart_of(op: str, dtype: str, shape: tuple[int, ...], step: int) -> NDArray[
 def test_panels_whose_elements_lie_alone_have_the_bits_of_the_long_way(op: str, dtype: str) -> None:
     for shape, axis, step in APART:
         apart = apart_of(op, dtype, shape, step)
-        for lies in (apart, apart[1:, 1:], apart[..., ::-1]):
+        # With nothing behind the last element of a line.
+        ending = np.repeat(apart, step, -1)[..., : (shape[-1] - 1) * step + 1].copy()[..., ::step]
+        for lies in (apart, ending, apart[1:, 1:], apart[..., ::-1]):
             for options in ({}, {"keepdims": True, "ddof": 1}):
                 (expected,) = wl.reduce(lies, (op,), axis=axis, **options)
                 for _ in range(3):
                     found = wl.reduce(lies, op, axis=axis, **options)
                     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
                     assert found.tobytes() == expected.tobytes()
+
+
+def test_an_axis_of_one_panel_says_nothing_of_how_lines_lie() -> None:
+    drawn = np.random.default_rng(0).standard_normal((3, 1000, 3, 5, 8)).astype("f4")
+    for lies in (drawn[:1, :, :, 1:4, ::2], drawn[:1, :, :, 1:4, 1:-1]):
+        for op in ("sum", "std", "l2"):
+            (expected,) = wl.reduce(lies, (op,), axis=1)
+            for _ in range(3):
+                assert wl.reduce(lies, op, axis=1).tobytes() == expected.tobytes()
 
 
 def test_panels_whose_elements_lie_alone_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +238,8 @@ def test_panels_whose_elements_lie_alone_are_put_together(monkeypatch: pytest.Mo
 
     assert panels("max", "i1", (9, 40, 70), 2, 1) == Panels(((9, 40 * 140),), 70, 140, 2)
     assert panels("argmax", "f8", (9, 40, 8), 3, 1) == Panels(((9, 40 * 24),), 8, 24, 3)
+    # Of few rows abreast all are copied.
+    assert panels("sum", "f8", (90, 400, 7), 2, 1) is None
     # A panel of 1.5 MB is cut into three, one panel alone into two.
     assert panels("max", "f8", (2, 1000, 192), 2, 1) == Panels(((2, 384_000), (3, 128)), 64, 384, 2)
     assert panels("sum", "f4", (400, 600), 2, 0) == Panels(((1, 0), (2, 600)), 300, 1200, 2)

@@ -37,11 +37,15 @@ __all__ = ["way_in_groups"]
 # Bytes of a panel that takes as long as to call the loop. Sums of 30 x 40 x 50 int8 over the first
 # axis, of which a panel has 1,500, take 22 us so and 12 where all is copied.
 _LEAST_PANEL = 1 << 11
-# Bytes of what is put together of a panel whose elements lie alone, at the most, and of what they
-# lie in of each line that is cut, at the least. Sums of every second of 3 x 100 x 2,000 float64
-# over the second axis take 420 us in panels of 1.6 MB, in strips of 0.4 MB 190; of every fourth of
-# 2 x 1,000 x 128 in strips of which 0.5 KB lie in a line 1.15 of the time of a copy.
+# Of a panel whose elements lie alone: bytes that are put together at the most, and bytes that a
+# strip has of each line where it is cut, with those between its elements, at the least. Sums of
+# every second of 3 x 100 x 2,000 float64 over the second axis take 420 us in panels of 1.6 MB, in
+# strips of 0.4 MB 190; of every fourth of 2 x 1,000 x 128 in strips of 0.5 KB 1.15 of the time of a
+# copy.
 _MOST_PUT_TOGETHER, _LEAST_RUN = 1 << 19, 1 << 10
+# Rows abreast in such a panel: of fewer all are copied in less time, and turned (`small_panels`).
+# Sums of every second of 500 x 300 x 2 float32 take 309 us so, in panels 952.
+_LEAST_ABREAST = 8
 
 _Way = Callable[[NDArray[Any], int], NDArray[Any] | None]
 """Called with an array that is turned likewise, and ``ddof``."""
@@ -65,7 +69,7 @@ def way_in_groups(
     rows
         The same as a matrix, which says how the long way would cut it.
     is_copied_whole
-        Whether the long way copies all of it first.
+        Whether the long way copies all of it first. Only then elements of a line may lie alone.
     """
     is_native = turned.dtype.isnative and turned.flags.aligned
     is_taken = plan.is_plain and is_native and turned.nbytes <= MOST_TURNED
@@ -79,8 +83,9 @@ def way_in_groups(
     next_row = turned.strides[kept - 1]
     are_abreast = next_row == size or (is_copied_whole and size < next_row < apart)
     if are_abreast and turned.shape[kept - 1] > 1:
-        # In its copy lines of several panels are one, unless lines lie in panels.
-        is_one = not any(stride > apart for stride in turned.strides[: kept - 1])
+        # Its copy is one matrix, of which lines may be joined, unless panels are outside of lines.
+        sides = zip(turned.shape[: kept - 1], turned.strides[: kept - 1], strict=True)
+        is_one = not any(n > 1 and stride > apart for n, stride in sides)
         across = Tile(np.empty(0), NO_MASK, rows.count, length, rows.count, rows.count)
         may_join = is_copied_whole and is_one and lines_joined(across) > 1
         if may_join and not is_exact(plan.parts[0].spec):
@@ -127,11 +132,11 @@ def _way_of_panels(
         inner -= 1
         side *= turned.shape[inner]
     levels = levels_of(turned.shape[:inner], turned.strides[:inner], size) if inner else ((1, 0),)
-    if levels is None or pitch < side * step:
+    if levels is None or pitch <= (side - 1) * step:
         return None
     if step > 1:
         strips = _strips_of(side, length, step, size, 1 if inner else 2)
-        if strips is None or len(levels) + (strips > 1) > MOST_LEVELS:
+        if side < _LEAST_ABREAST or strips is None or len(levels) + (strips > 1) > MOST_LEVELS:
             return None
         if strips > 1:
             side //= strips
@@ -152,9 +157,10 @@ def _way_of_panels(
 
 def _strips_of(side: int, length: int, step: int, size: int, fewest: int) -> int | None:
     """Return into how many strips a panel is cut of elements that lie alone, None if none fits."""
-    strips = fewest
-    while side % strips or side // strips * length * size > _MOST_PUT_TOGETHER:
-        strips += 1
-        if side // strips * step * size < _LEAST_RUN:
+    for strips in range(fewest, side + 1):
+        width = side // strips
+        if strips > 1 and width * step * size < _LEAST_RUN:
             return None
-    return strips
+        if side % strips == 0 and width * length * size <= _MOST_PUT_TOGETHER:
+            return strips
+    return None

@@ -30,7 +30,7 @@ __all__ = ["TurnedCopies", "turned_copies"]
 _LEAST_SHARED, _SLOWER = 1 << 20, 4
 # Rows from which they are turned in blocks, and lines; of elements of eight bytes always.
 _LEAST_ROWS, _LEAST_LINES = 256, 64
-# Elements of a line in multiples of which a piece has them: lines of the caches, whatever they are.
+# A piece has a multiple of so many elements of each line, which are whole lines of the caches.
 _ALIGNED = 64
 
 # What a task is given: what turns lines, how large elements are, where they lie and where they go;
@@ -94,7 +94,7 @@ class TurnedCopies(Together):
         *,
         shares: bool,
     ) -> bool:
-        """Copy elements; tell whether it was done: else others may still write what is right.
+        """Copy elements; tell whether it was done: else others may write into the copy still.
 
         Parameters
         ----------
