@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from importlib import import_module
@@ -125,6 +126,48 @@ def spelled(fault: WarpladderError, literals: tuple[str, ...] = ()) -> str:
 )
 def test_where_a_name_is_an_argument(said: str, shown: str) -> None:
     assert spelled(InputError(said), ("n=5.txt",)) == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "message"),
+    [
+        ("paths weight", "a b c d\nx\n", "weight: it is not clear which columns hold the edges"),
+        ("paths weight", "a b c d\nx\n", "choose the source, target and weight columns"),
+        ("paths dtype --dtype int8", _HEAVY, "warpladder: --dtype 'int8': distances are"),
+        ("paths dtype", "a b x\n", "warpladder: dtype, line 1: expected a number"),
+        ("reduce op", "a b\n", "warpladder: op: choose a column"),
+        ("advect --initial courant --steps 3", "a b\n", "warpladder: courant: choose a column"),
+        ("advect --resume out --steps 2", "a b\n", "warpladder: out: expected snapshots"),
+    ],
+)
+def test_files_may_be_called_as_options_are(
+    arguments: str,
+    content: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = arguments.split()
+    Path(words[2] if words[1].startswith("--") else words[1]).write_text(content)
+    monkeypatch.setattr(sys, "argv", ["warpladder", *words])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_full_disk_is_said_to_be_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(import_module("warpladder.cli.app"), "app", fail)
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().err == "warpladder: cannot write: No space left on device\n"
 
 
 def test_errors_with_fields_and_messages_of_their_own() -> None:

@@ -12,6 +12,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 
+import warpladder as wl
 from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats import graphs
 from warpladder.formats.edges import EdgeTable
@@ -305,6 +306,19 @@ def test_a_padded_id_far_down_makes_text_of_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("weight", "expected"), [("length", [6, 4]), (5, [0.15, 0.15])])
 def test_tntp_weight(tmp_path: Path, weight: str | int, expected: list[float]) -> None:
     assert plain(read(tmp_path / "g.tntp", TNTP, weight=weight))[1] == expected
+
+
+def test_tntp_zones_that_no_path_goes_through_are_remarked_on(tmp_path: Path) -> None:
+    """Node 2 has links in and out; in zones 1 and 3 paths begin or end, whatever is said."""
+    for first, is_said in ((1, False), (2, False), (3, True), (9, True)):
+        content = TNTP.replace("THRU NODE> 1", f"THRU NODE> {first}")
+        assert ("zones" in read(tmp_path / "g.tntp", content).remark) is is_said
+        graph = wl.read_graph(tmp_path / "g.tntp")
+        assert ("zones" in graph.remark) is is_said
+        assert wl.shortest_paths(graph).why.endswith(graph.remark)
+        assert (f"below {first}" in graph.remark) is is_said
+    with pytest.raises(FileFormatError, match=r"line 3.*a node after '<FIRST THRU NODE>'"):
+        read(tmp_path / "g.tntp", TNTP.replace("THRU NODE> 1", "THRU NODE> x"))
 
 
 def test_tntp_unknown_weight_lists_the_columns(tmp_path: Path) -> None:

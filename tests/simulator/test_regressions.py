@@ -29,6 +29,52 @@ def in_time(program: str, seconds: int = 60) -> subprocess.CompletedProcess[str]
     )  # fmt: skip
 
 
+def test_threads_end_where_none_is_taken_for_a_number():
+    """As by an exception: what follows is not done, nor what the number was for."""
+
+    @cuda.jit(device=True)
+    def root(x):
+        if x >= 0:
+            return math.sqrt(x)
+        return None
+
+    @cuda.jit
+    def stored(values, out):
+        i = cuda.grid(1)
+        out[i] = root(values[i])
+
+    @cuda.jit
+    def added(values, out):
+        i = cuda.grid(1)
+        found = root(values[i])
+        out[i] = 5
+        for _ in range(2):
+            out[i] += found
+
+    @cuda.jit
+    def chosen(values, out):
+        i = cuda.grid(1)
+        out[i] = i if values[i] > 0 else None
+
+    @cuda.jit
+    def looked_at(values, out):
+        i = cuda.grid(1)
+        found = root(values[i])
+        out[i] = -7 if found is None else found + 1
+
+    values = np.array([4.0, -4.0, 9.0])
+    for kernel, expected in (
+        (stored, [2, -1, 3]),
+        (added, [9, 5, 11]),
+        (chosen, [0, -1, 2]),
+        (looked_at, [3, -7, 4]),
+    ):
+        for options in ({}, {"checks": True}, {"schedule": "warps"}):
+            out = np.full(3, -1.0)
+            simulate(kernel, **options)[1, 3](values, out)
+            assert out.tolist() == expected
+
+
 def test_none_is_told_from_a_number():
     @cuda.jit
     def kernel(out):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -84,6 +85,8 @@ _ENDING = {
 }
 # Shells count the exit status of a program that a signal ended from here.
 _SIGNALLED_STATUS = 128
+# Errors of writing, which come without the name of a file.
+_NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _AGAIN_AFTER_SECONDS = 0.01
 
 
@@ -238,7 +241,10 @@ def main() -> None:
         from warpladder.cli.output import printable
 
         wordless = "memory does not suffice" if isinstance(fault, MemoryError) else None
-        lines = (str(fault) or wordless or type(fault).__name__).split("\n")
+        told = str(fault) or wordless or type(fault).__name__
+        if isinstance(fault, OSError) and fault.filename is None and fault.errno in _NOT_WRITTEN:
+            told = f"cannot write: {fault.strerror}"
+        lines = told.split("\n")
         reason = "\n".join(map(printable, lines))
         typer.echo(f"warpladder: {reason}", err=True)
         _tell_notes(fault)

@@ -97,7 +97,9 @@ def _load_without_blas() -> None:
 def _is_path(parameter: Any, value: Any) -> bool:
     # Older typers make a path of the text only when they call the command.
     kind = getattr(getattr(parameter, "type", None), "name", None)
-    return isinstance(value, Path) or (kind == "path" and value is not None)
+    if isinstance(value, Path) or (kind == "path" and value is not None):
+        return True
+    return isinstance(value, str) and Path(value).is_file()
 
 
 @contextmanager
@@ -131,6 +133,11 @@ def options_named(
     Traceback (most recent call last):
         ...
     warpladder.errors.InputError: d: --dtype 'x' is not known
+    >>> with options_named(["dtype"], {"dtype": "--dtype"}):
+    ...     raise InputError("dtype: dtype='x' is not known")
+    Traceback (most recent call last):
+        ...
+    warpladder.errors.InputError: dtype: --dtype 'x' is not known
     """
     try:
         yield
@@ -144,9 +151,9 @@ def options_named(
 
 
 def _spelled(message: str, literals: Iterable[str], options: Mapping[str, str]) -> str:
-    # Whole words: a file may be called d.
-    files = [rf"(?<!\w){re.escape(literal)}(?!\w)" for literal in filter(None, literals)]
-    kept = "|".join([*files, "(?!)"])
+    # Whole words, a file may be called d; and no argument with its value, as one may be called.
+    files = [rf"(?<!\w){re.escape(literal)}(?![\w=])" for literal in filter(None, literals)]
+    kept = f"(?P<kept>{'|'.join([*files, '(?!)'])})"
     whole = "|".join(rf"{re.escape(name)}\b" for name in options if "=" in name)
     names = "|".join(map(re.escape, options))
     # A value in double quotes is an advice of ours, one in single quotes what the user gave.
@@ -157,6 +164,8 @@ def _spelled(message: str, literals: Iterable[str], options: Mapping[str, str]) 
 
     def spelled(found: re.Match[str]) -> str:
         name = found["name"]
+        if found["kept"] is not None:
+            return found[0]
         if name is None:
             return options.get(found[0], found[0])
         if found[0].endswith(":"):

@@ -35,6 +35,8 @@ class EdgeTable:
     weight_column
         The name of the column that the weights come from, its number from 0 where it has none; None
         where there are no weights or the format has one place for them.
+    remark
+        What the file says of paths that edges do not; empty where that is nothing.
     """
 
     sources: NDArray[np.int64]
@@ -44,6 +46,7 @@ class EdgeTable:
     labels: Sequence[Any] | None
     directed: bool
     weight_column: str | int | None = None
+    remark: str = ""
 
     def with_both_directions(self) -> EdgeTable:
         """Return the same graph as a directed table: an undirected edge becomes two.
@@ -65,6 +68,7 @@ class EdgeTable:
             self.labels,
             directed=True,
             weight_column=self.weight_column,
+            remark=self.remark,
         )
 
 

@@ -146,7 +146,8 @@ def read(
         file or a symmetric matrix into two; for an edge list it only says what they are.
     source, target, weight
         Columns of an edge list or a Parquet file, by name or by number from 0. Where source and
-        target are given and weight is not, edges have no weights. TNTP takes weight alone.
+        target are given and weight is not, edges have no weights. TNTP takes weight alone; that no
+        path goes through its zones is not kept, but said in a ``remark``.
     header
         Whether an edge list's first line holds column names; None to find out. It is refused where
         it may be an edge as well, as ``u v`` above other edges of u or v.

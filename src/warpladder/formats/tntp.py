@@ -1,8 +1,15 @@
-"""TNTP road networks (Transportation Networks for Research): links with their travel times."""
+"""TNTP road networks (Transportation Networks for Research): links with their travel times.
+
+Below ``<FIRST THRU NODE>`` nodes are zones, in which trips begin and end and through which none
+goes. Edges alone do not say so: distances are those of all paths, and `remark` tells.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from warpladder.errors import InputError
 from warpladder.formats.columns import column_number
@@ -10,9 +17,13 @@ from warpladder.formats.edges import EdgeTable
 from warpladder.formats.fields import Field, Layout, is_integer, parse_rows
 from warpladder.formats.text import TextFile, shortened
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["FIRST_TAG", "read_tntp"]
 
 FIRST_TAG = "<NUMBER OF"
+_FIRST_THROUGH = "FIRST THRU NODE"
 _END_TAG = "END OF METADATA"
 _TAG = re.compile(r"\s*<([^>]*)>(.*)")
 _STANDARD_COLUMNS = (
@@ -46,6 +57,20 @@ def read_tntp(file: TextFile, *, weight: str | int | None = None) -> EdgeTable:
         *(sources - 1, targets - 1, weights, n, range(1, n + 1)),
         directed=True,
         weight_column=names[column] or column,
+        remark=_remark_on_zones(counts, sources, targets),
+    )
+
+
+def _remark_on_zones(
+    counts: dict[str, tuple[int, int]], sources: NDArray[Any], targets: NDArray[Any]
+) -> str:
+    """Return that paths go through zones, where the file says that none may and some can."""
+    first, _ = counts.get(_FIRST_THROUGH, (1, 0))
+    entered = np.intersect1d(sources, targets)
+    if not (entered < first).any():
+        return ""
+    return (
+        f"paths go through nodes below {first} as well, which the file has as zones that none may"
     )
 
 
@@ -54,7 +79,7 @@ def _without_end(row: str) -> str:
 
 
 def _read_metadata(file: TextFile) -> tuple[dict[str, tuple[int, int]], int]:
-    """Return the counts by tag, each with the index of its line, and where the metadata ends."""
+    """Return the numbers by tag, each with the index of its line, and where the metadata ends."""
     counts: dict[str, tuple[int, int]] = {}
     for index, line in enumerate(file.lines):
         tag = _TAG.match(line)
@@ -67,9 +92,10 @@ def _read_metadata(file: TextFile) -> tuple[dict[str, tuple[int, int]], int]:
             if "NUMBER OF NODES" not in counts:
                 raise file.error(index, "'<NUMBER OF NODES>' before the end of the metadata")
             return counts, index + 1
-        if name in {"NUMBER OF NODES", "NUMBER OF LINKS"}:
+        if name in {"NUMBER OF NODES", "NUMBER OF LINKS", _FIRST_THROUGH}:
             if not is_integer(value) or int(value) < 0:
-                raise file.error(index, f"a count after '<{name}>'")
+                kind = "a node" if name == _FIRST_THROUGH else "a count"
+                raise file.error(index, f"{kind} after '<{name}>'")
             counts[name] = int(value), index
     raise file.ended(f"'<{_END_TAG}>'")
 

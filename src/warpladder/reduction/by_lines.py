@@ -70,10 +70,10 @@ _LEAST_SHARED = 1 << 16
 # What is the same for all calls: the loop, what turns rows of any length and of a known one, what
 # the rows are, how many are turned at once and how far lines are apart then, how many are a piece
 # of what is shared, and how many bytes of what is found a row has. Of panels, which have as many
-# rows as are turned else, how far their lines are apart; where elements of a line lie alone, how far
-# neighbours are apart, how many a line has once more, and what puts them together for what turns.
-# Of small panels how many rows they have, of how many elements, and what turns back each of what is
-# found; of places in columns how many lines are taken as one, where those have their elements.
+# rows as are turned else, how far their lines are apart; where elements of a line lie alone, how
+# far neighbours are apart, how many a line has once more, and what puts them together for what
+# turns. Of small panels how many rows they have, of how many elements, and what turns back each of
+# what is found. Of places in columns, in place of elements, how many lines are taken as one.
 FOLD, TURN, KNOWN_TURN, ITEMSIZE, ROWS, LENGTH, SOME, APART, STEP = range(9)
 FIRST_BYTES, SECOND_BYTES, COUNT_BYTES, RESULT_BYTES, HOW, TASK = range(9, 15)
 NEXT, PANEL_PITCH, SIDE, LINES, TURN_BACK = range(15, 20)

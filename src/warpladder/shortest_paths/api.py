@@ -239,7 +239,9 @@ def shortest_paths(
         case Batch():
             return _of_batch(known, dtype, method, device, options)
         case Graph():
-            return _of_graph(known, dtype, method, device, options)
+            answer = _of_graph(known, dtype, method, device, options)
+            remark = known.remark
+            return replace(answer, why=joined(answer.why, remark)) if remark else answer
 
 
 def _onward(progress: Callable[[float], None]) -> Callable[[float], None]:

@@ -50,11 +50,15 @@ class Graph:
         One per vertex, or None where vertices are known by their index.
     number
         Which of a batch of graphs it is; None for one on its own.
+    remark
+        What the file that it was read from says of paths that edges do not, as that none goes
+        through the zones of a TNTP network; `ShortestPaths.why` ends with it.
     """
 
     given: Edges | Matrix
     labels: Sequence[Hashable] | None = None
     number: int | None = None
+    remark: str = ""
 
     def __repr__(self) -> str:
         return f"Graph(n={self.n}, no_edge={self.no_edge!r}, directed={self.directed})"

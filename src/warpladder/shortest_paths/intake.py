@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -206,9 +207,10 @@ def from_table(table: EdgeTable | DenseTable, path: Path) -> Graph:
         if weights is not None and weights.dtype == np.int64 and _fits_int32(weights):
             weights = weights.astype(np.int32)
         ends = table.sources, table.targets
-        return Graph.from_edges(
+        graph = Graph.from_edges(
             *ends, weights, n=table.n, labels=table.labels, directed=table.directed
         )
+        return replace(graph, remark=table.remark)
     except (InputError, InputTypeError) as error:
         raise type(error)(f"{path}: {error}") from error
 

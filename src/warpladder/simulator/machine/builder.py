@@ -249,7 +249,12 @@ class Builder:
         if conversion is None:
             return slot, lambda: None
         raw = self.new_slot()
-        return raw, lambda: self.apply(conversion, [raw], slot)
+
+        def then() -> None:
+            self._end_where_none(raw, produced, wanted)
+            self.apply(conversion, [raw], slot)
+
+        return raw, then
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -267,6 +272,7 @@ class Builder:
         conversion = self.conversion(operand.type, wanted)
         if conversion is None:
             return operand.slot
+        self._end_where_none(operand.slot, operand.type, wanted)
         if operand.slot in self.fixed:
             with np.errstate(all="ignore"):
                 return self.new_slot(conversion(self.template[operand.slot]))
@@ -274,11 +280,25 @@ class Builder:
         self.apply(conversion, [operand.slot], result)
         return result
 
+    def _end_where_none(self, slot: int, given: Any, wanted: Any) -> None:
+        """Emit that threads end which take a value that is None for one that is there."""
+        if not isinstance(given, types.Optional) or isinstance(
+            wanted, types.Optional | types.NoneType
+        ):
+            return
+
+        def is_none(value: Any) -> Any:
+            return False if value is UNSET else np.logical_not(value[0])
+
+        self.guard(is_none, [slot], TypeError, f"expected {given.type}, got None")
+
     def copy(self, source: Operand, target: int, target_type: Any) -> None:
         """Emit ``target = source``."""
         slot, conversion = source.slot, self.conversion(source.type, target_type)
         if conversion is not None and slot in self.fixed:
             slot, conversion = self.converted(source, target_type), None
+        else:
+            self._end_where_none(slot, source.type, target_type)
 
         def run(frame: Any) -> None:
             value = frame.variables[slot]
