@@ -311,6 +311,19 @@ def test_a_with_block_is_named():
     assert compile_reason(fault) == "Numba compiles no with block in a kernel"
 
 
+def named_twice(x):
+    x[0] = 1
+    if 0 <= (k := x[0]) < 2:
+        x[1] = k
+
+
+def test_a_construct_that_numba_does_not_place_is_found_in_the_source():
+    refusal = compile_error(named_twice, TypingError(NO_TYPE))
+    line = inspect.getsourcelines(named_twice)[1] + 2
+    place = f"named_twice (test_compile_errors.py, line {line}): in `if 0 <= (k := x[0]) < 2:`: "
+    assert str(refusal).startswith(place)
+
+
 def test_colours_are_left_out():
     coloured = ValueError("\x1b[1mFailed in nopython mode\x1b[0m\n\x1b[1mUnknown 'x'\x1b[0m.")
     assert compile_reason(coloured) == "Unknown 'x'"

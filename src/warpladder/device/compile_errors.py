@@ -131,6 +131,9 @@ _TOLD = re.compile(
     r"(?:\bat|\bfrom) (?P<at>\S.*?) \((\d+)\)$|^File \"(?P<file>.+?)\", line (\d+):", re.MULTILINE
 )
 
+#: Constructs of which Numba does not say where they stand, by a word of what is said of them.
+_UNPLACED: dict[str, type[ast.AST]] = {"no with block": ast.With, "`:=`": ast.NamedExpr}
+
 #: Of Python's own functions, those that kernels use.
 _BUILTINS = (
     "abs", "bool", "complex", "enumerate", "float", "int", "len", "max", "min", "pow", "print",
@@ -264,6 +267,7 @@ def defined_at(function: Any) -> str:
 def _sentence(function: Any, fault: BaseException) -> str:
     place = _told_place(fault) or _place_on_stack(fault) or _own_place(fault)
     reason = compile_reason(fault)
+    place = place or _place_in_source(function, reason)
     guess = _guess(reason, function, fault)
     if place is None:
         return f"{defined_at(function)}: {reason}{guess}"
@@ -305,6 +309,23 @@ def _own_place(fault: BaseException) -> _Place | None:
     while fault.__cause__ is not None:
         fault = fault.__cause__
     return _place_of(fault)
+
+
+def _place_in_source(function: Any, reason: str) -> _Place | None:
+    """Return where a construct is first in a function, of those of which Numba tells no place."""
+    kinds = [kind for word, kind in _UNPLACED.items() if word in reason]
+    code = function.__code__
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except SyntaxError:
+        return None
+    for own in ast.walk(tree):
+        if isinstance(own, ast.FunctionDef) and own.name == function.__name__:
+            begin = min([own.lineno, *(each.lineno for each in own.decorator_list)])
+            found = [node.lineno for node in ast.walk(own) if isinstance(node, tuple(kinds))]
+            if begin == code.co_firstlineno and found:
+                return _Place(code.co_filename, min(found))
+    return None
 
 
 def _place_of(holder: Any) -> _Place | None:
