@@ -132,7 +132,7 @@ _TOLD = re.compile(
 )
 
 #: Constructs of which Numba does not say where they stand, by a word of what is said of them.
-_UNPLACED: dict[str, type[ast.AST]] = {"no with block": ast.With, "`:=`": ast.NamedExpr}
+_UNPLACED: dict[str, type[ast.stmt | ast.expr]] = {"no with block": ast.With, "`:=`": ast.NamedExpr}
 
 #: Of Python's own functions, those that kernels use.
 _BUILTINS = (
