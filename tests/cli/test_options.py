@@ -76,14 +76,22 @@ def test_messages_name_options(
     # A name that looks like an option is left as it is.
     name = "dtype=n=1.txt"
     Path(name).write_text(content)
-    given_words = [name if word == "F" else word for word in arguments.split()]
-    monkeypatch.setattr(sys, "argv", ["warpladder", *given_words])
+    told = refused(
+        [name if word == "F" else word for word in arguments.split()], monkeypatch, capsys
+    )
+    assert message.replace("F:", f"{name}:") in told
+    assert "--dtype n=1" not in told
+
+
+def refused(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """Return what a command says that is refused."""
+    monkeypatch.setattr(sys, "argv", ["warpladder", *words])
     with pytest.raises(SystemExit) as leaving:
         main()
-    printed = capsys.readouterr()
     assert leaving.value.code == 1
-    assert message.replace("F:", f"{name}:") in printed.err
-    assert "--dtype n=1" not in printed.err
+    return capsys.readouterr().err
 
 
 _OPTIONS = {"n": "--n", "directed": "--d", "directed=True": "--d", "directed=False": "--no-d"}
@@ -151,11 +159,7 @@ def test_files_may_be_called_as_options_are(
     monkeypatch.chdir(tmp_path)
     words = arguments.split()
     Path(words[2] if words[1].startswith("--") else words[1]).write_text(content)
-    monkeypatch.setattr(sys, "argv", ["warpladder", *words])
-    with pytest.raises(SystemExit) as leaving:
-        main()
-    assert leaving.value.code == 1
-    assert message in capsys.readouterr().err
+    assert message in refused(words, monkeypatch, capsys)
 
 
 def test_a_full_disk_is_said_to_be_that(

@@ -131,9 +131,6 @@ _TOLD = re.compile(
     r"(?:\bat|\bfrom) (?P<at>\S.*?) \((\d+)\)$|^File \"(?P<file>.+?)\", line (\d+):", re.MULTILINE
 )
 
-#: Constructs of which Numba does not say where they stand, by a word of what is said of them.
-_UNPLACED: dict[str, type[ast.stmt | ast.expr]] = {"no with block": ast.With, "`:=`": ast.NamedExpr}
-
 #: Of Python's own functions, those that kernels use.
 _BUILTINS = (
     "abs", "bool", "complex", "enumerate", "float", "int", "len", "max", "min", "pow", "print",
@@ -313,7 +310,6 @@ def _own_place(fault: BaseException) -> _Place | None:
 
 def _place_in_source(function: Any, reason: str) -> _Place | None:
     """Return where a construct is first in a function, of those of which Numba tells no place."""
-    kinds = [kind for word, kind in _UNPLACED.items() if word in reason]
     code = function.__code__
     try:
         tree = ast.parse("".join(linecache.getlines(code.co_filename)))
@@ -322,7 +318,12 @@ def _place_in_source(function: Any, reason: str) -> _Place | None:
     for own in ast.walk(tree):
         if isinstance(own, ast.FunctionDef) and own.name == function.__name__:
             begin = min([own.lineno, *(each.lineno for each in own.decorator_list)])
-            found = [node.lineno for node in ast.walk(own) if isinstance(node, tuple(kinds))]
+            found = [
+                node.lineno
+                for node in ast.walk(own)
+                if (isinstance(node, ast.With) and "no with block" in reason)
+                or (isinstance(node, ast.NamedExpr) and "`:=`" in reason)
+            ]
             if begin == code.co_firstlineno and found:
                 return _Place(code.co_filename, min(found))
     return None
