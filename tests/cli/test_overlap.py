@@ -492,7 +492,7 @@ def test_a_full_standard_output_is_one_line(
             main()
         assert leaving.value.code == 1
     told = capfd.readouterr().err
-    assert told == "warpladder: [Errno 28] No space left on device\n"
+    assert told == "warpladder: cannot write: No space left on device\n"
 
 
 def test_ids_that_steer_a_terminal(tmp_path: Path) -> None:

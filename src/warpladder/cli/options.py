@@ -10,6 +10,7 @@ where a command calls an option by another name than the library its argument, i
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -99,7 +100,8 @@ def _is_path(parameter: Any, value: Any) -> bool:
     kind = getattr(getattr(parameter, "type", None), "name", None)
     if isinstance(value, Path) or (kind == "path" and value is not None):
         return True
-    return isinstance(value, str) and Path(value).is_file()
+    # Of what can be no name of a file a `Path` would raise an error.
+    return isinstance(value, str) and os.path.isfile(value)  # noqa: PTH113 - see above
 
 
 @contextmanager
