@@ -63,8 +63,8 @@ def array_maker(
     It is called with their states, with ``ddof``, and perhaps with an array ``into`` which the
     results go. It is None for plans of which more is asked, and returns None where numbers came
     near the ends of their range or results do not fit. What `leaving_results` has made is taken as
-    it is. NumPy gives no warnings, for which the caller cares where it
-    ``is_quiet``.
+    it is. NumPy gives no warnings; where it
+    ``is_quiet`` the caller keeps them off.
     """
     plain = _plain_maker(plan, length, is_quiet=is_quiet)
     if leaving_results(plan) is plan:

@@ -2,7 +2,8 @@
 
 Lines of memory, of which each has one element of every row, become rows. By one thread of a Xeon
 1,000 x 1,000 elements of 1, 2, 4 and 8 bytes take 0.12, 0.25, 0.48 and 0.92 ms so, with eight lines
-side by side 0.28, 0.40, 0.54 and 1.04; two threads read and write twice as much at a time.
+side by side 0.28, 0.40, 0.54 and 1.04. Two threads copy 1,024 x 1,024 elements of 1 and 8 bytes in
+0.07 and 0.6 ms, one in 0.16 and 0.99.
 """
 
 from __future__ import annotations
