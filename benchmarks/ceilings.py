@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
-from warpladder.shortest_paths.tiles import TileShape, tile_shape
+from warpladder.shortest_paths.cpu_tiles.tiles import TileShape, tile_shape
 
 __all__ = ["relaxations_per_second"]
 

@@ -33,6 +33,7 @@ from warpladder.lab.ceilings import (
 from warpladder.lab.gpu_timing import ColdCache, event_times_ms
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.verify import verify
+from warpladder.shortest_paths.cpu_tiles.symmetry import BY_HALF
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves
@@ -40,7 +41,6 @@ from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import upload
 from warpladder.shortest_paths.gpu_tiles.relaxing import relaxation
-from warpladder.shortest_paths.symmetry import BY_HALF
 
 _DTYPES = ("int16", "int32", "int64", "float32", "float64")
 #: On the device: n, dtype, next hops.

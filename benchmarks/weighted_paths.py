@@ -38,11 +38,11 @@ from scipy.sparse.csgraph import dijkstra
 import warpladder as wl
 from report import Target, interleave, print_table, print_targets, quantiles, write_results
 from warpladder.device.environment import worker_count
-from warpladder.shortest_paths.by_source import search_some
 from warpladder.shortest_paths.dense import inner_no_path
-from warpladder.shortest_paths.dijkstra import Counts, SourceSearches, work_seconds
 from warpladder.shortest_paths.forms import Edges
 from warpladder.shortest_paths.plan import default_dtype
+from warpladder.shortest_paths.sparse.by_source import search_some
+from warpladder.shortest_paths.sparse.dijkstra import Counts, SourceSearches, work_seconds
 
 _ROUNDS = 4
 _SOME = 300

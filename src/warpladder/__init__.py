@@ -125,7 +125,7 @@ def __getattr__(name: str) -> Any:
         asked_threads()
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     if _HOME[name].startswith(f"{name}."):
-        # `import warpladder.shortest_paths.tiles as tiles` looks for the subpackage by this name.
+        # `import warpladder.shortest_paths.graph as graph` looks for the subpackage by this name.
         value.__name__ = f"{__name__}.{name}"
     globals()[name] = value
     return value

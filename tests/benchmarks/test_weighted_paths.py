@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpladder.shortest_paths.dijkstra import Counts, work_seconds
+from warpladder.shortest_paths.sparse.dijkstra import Counts, work_seconds
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 (RECORD,) = RESULTS.glob("weighted_paths-*.json")

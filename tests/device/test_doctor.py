@@ -15,7 +15,10 @@ from warpladder.device import cuda, environment, kernel_cache, team
 from warpladder.device.capabilities import capabilities
 from warpladder.device.properties import known_capabilities
 from warpladder.errors import DeviceError, InputError
-from warpladder.reduction import copies, plan
+
+# The package has a function of this name.
+from warpladder.reduction import plan
+from warpladder.reduction.memory import copies
 
 # The package has a function of this name.
 doctor = importlib.import_module("warpladder.device.doctor")

@@ -17,10 +17,10 @@ MASKED_STORE = re.compile(r"\bvp?maskmov\w+\s+%\w+, %\w+, [^%]*\(")
 CODE = """
 import numpy as np
 from numba import njit
-from warpladder.reduction.blocks import element_type
-from warpladder.reduction.columns import column_kernel
-from warpladder.reduction.states import FoldSpec, new_states
-from warpladder.shortest_paths.blocked import close_range
+from warpladder.reduction.loops.blocks import element_type
+from warpladder.reduction.loops.columns import column_kernel
+from warpladder.reduction.loops.states import FoldSpec, new_states
+from warpladder.shortest_paths.cpu_tiles.blocked import close_range
 
 @njit
 def close(dist, hops, carry):

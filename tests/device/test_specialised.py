@@ -16,8 +16,8 @@ import pytest
 from numba import njit
 
 from warpladder.device.specialised import specialised
-from warpladder.reduction.folds import fold_kernel
-from warpladder.reduction.states import FoldSpec
+from warpladder.reduction.loops.folds import fold_kernel
+from warpladder.reduction.loops.states import FoldSpec
 
 
 def made(function: Any, plain: bool) -> Any:

@@ -27,6 +27,7 @@ from warpladder.overlap_join.forms import Join, Rows
 from warpladder.overlap_join.gpu.engine import GpuEngine as OverlapEngine
 from warpladder.overlap_join.gpu.tuning import Tuning
 from warpladder.overlap_join.measures import as_rule
+from warpladder.shortest_paths.cpu_tiles.symmetry import BY_HALF
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves, length_bound
@@ -37,7 +38,6 @@ from warpladder.shortest_paths.gpu.tagged_rounds import close_in_tagged_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
 from warpladder.shortest_paths.gpu_tiles import small
 from warpladder.shortest_paths.gpu_tiles.large import TILE
-from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.execution.arguments import types_of
 from warpladder.simulator.frontend.signatures import as_dispatcher, own_signatures, signature_types

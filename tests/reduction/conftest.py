@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from numpy.typing import NDArray
 
-from warpladder.reduction import api, few, layout, views
+from warpladder.reduction import api
 from warpladder.reduction.gpu import stream
+from warpladder.reduction.memory import layout
+from warpladder.reduction.shortcuts import few, views
 from warpladder.simulator import SimulatedDevice
 
 

@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as hnp
 import warpladder as wl
 from choosing import large
 from warpladder.device.simd import vector_unit
-from warpladder.reduction import jobs, layout
+from warpladder.reduction.cpu import jobs
+from warpladder.reduction.memory import layout
 
 EXACT_OPS = ("sum", "mean", "var", "std", "l1", "l2")
 # Of float32 test_gpu_reduce.py has exact sums by default, beside those of a GPU.

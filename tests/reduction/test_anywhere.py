@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import anywhere, views
+from warpladder.reduction.loops import anywhere
+from warpladder.reduction.shortcuts import views
 
 DTYPES = ("f8", *large("f4", "i1", "u8", "i2", "u4", "i8", "f2", "?"))
 

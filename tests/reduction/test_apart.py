@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 import warpladder as wl
 from choosing import large
 from warpladder.device.standby import MOST_PIECES, Standby
-from warpladder.reduction import one_row, shared_rows
-from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
+from warpladder.reduction.cpu import shared_rows
+from warpladder.reduction.memory.layout import CACHED_BYTES, NO_MASK
+from warpladder.reduction.memory.singles import before_line, take_singles
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
-from warpladder.reduction.row_at import APART
-from warpladder.reduction.singles import before_line, take_singles
+from warpladder.reduction.shortcuts import one_row
+from warpladder.reduction.shortcuts.row_at import APART
 
 STEPS = (2, 3, 4, 5, 8, 33)
 # Around a vector, a line of the caches, a stretch of each dtype and several.
@@ -165,7 +166,7 @@ def test_singles_are_taken_and_nothing_else(dtype: str, step: int) -> None:
 _AT_THE_END_OF_MEMORY = """
 import ctypes, mmap, sys
 import numpy as np
-from warpladder.reduction.singles import take_singles
+from warpladder.reduction.memory.singles import take_singles
 
 page = mmap.PAGESIZE
 whole = np.frombuffer(mmap.mmap(-1, 2 * page), np.uint8)

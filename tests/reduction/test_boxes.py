@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import one_row
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
+from warpladder.reduction.shortcuts import one_row
 
 CASES = [
     ("f4", "sum"), ("f8", "mean"), ("i1", "max"),

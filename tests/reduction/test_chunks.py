@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import warpladder as wl
 from choosing import by_pairs
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction import layout
+from warpladder.reduction.memory import layout
 from warpladder.simulator import SimulatedDevice
 
 AXES = (0, 1, -1, (0, 2), (1, 2), (0, 1, 2), None, ())

@@ -9,11 +9,11 @@ from numba import config
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import extrema, folds
-from warpladder.reduction.layout import NO_MASK
+from warpladder.reduction.loops import extrema, folds
+from warpladder.reduction.loops.states import NOT_ASKED, kept_as, merge_kernel
+from warpladder.reduction.memory.layout import NO_MASK
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
-from warpladder.reduction.states import NOT_ASKED, kept_as, merge_kernel
 
 ROWS, LENGTH = 9, 5000
 

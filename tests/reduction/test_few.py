@@ -13,12 +13,13 @@ import pytest
 import warpladder as wl
 from choosing import large, only
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction import along, layout
-from warpladder.reduction.columns import LINES, lines_joined
-from warpladder.reduction.copies import FEW, copied
-from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.loops.columns import LINES, lines_joined
+from warpladder.reduction.memory import layout
+from warpladder.reduction.memory.copies import FEW, copied
+from warpladder.reduction.memory.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
+from warpladder.reduction.shortcuts import along
 
 # An operation of each way to a result, with dtypes that round, wrap, skip or ask for truth.
 PAIRS = (

@@ -9,10 +9,10 @@ import pytest
 
 import warpladder as wl
 from choosing import large, only
-from warpladder.reduction.finishers import array_maker, finisher
+from warpladder.reduction.cpu.finishers import array_maker, finisher
+from warpladder.reduction.memory.tile import NO_MASK, Tile
 from warpladder.reduction.ops import OPS, parse_ops
 from warpladder.reduction.plan import make_plan
-from warpladder.reduction.tile import NO_MASK, Tile
 
 DTYPES = ("f4", "f8", "i1", "i8", "u8", "u1", "i4")
 # Every dtype has a loop of its own for every operation: of integers what is finished otherwise than

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import layout
 from warpladder.reduction.gpu import parts, stream
 from warpladder.reduction.gpu.pieces import Pieces
+from warpladder.reduction.memory import layout
 from warpladder.simulator import SimulatedDevice
 
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large, only
-from warpladder.reduction import grouped_rows, in_groups, views
-from warpladder.reduction.copies import FEW
-from warpladder.reduction.levels import Panels
+from warpladder.reduction.cpu import grouped_rows, in_groups
+from warpladder.reduction.memory.copies import FEW
+from warpladder.reduction.memory.levels import Panels
+from warpladder.reduction.shortcuts import views
 
 OPERATIONS = (
     *(("sum", "f4"), ("argmax", "f4"), ("var", "f8")),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction.in_bytes import _OF_BYTES, in_bytes
+from warpladder.reduction.shortcuts.in_bytes import _OF_BYTES, in_bytes
 
 SHAPES = ((1,), (33,), (31, 7), (7, 31), (40, 3, 9), (4, 600))
 

@@ -7,12 +7,13 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import along, few, layout
-from warpladder.reduction.finishers import array_maker
-from warpladder.reduction.layout import NO_MASK, Tile
-from warpladder.reduction.line_results import leaving_results
+from warpladder.reduction.cpu.finishers import array_maker
+from warpladder.reduction.cpu.line_results import leaving_results
+from warpladder.reduction.memory import layout
+from warpladder.reduction.memory.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
+from warpladder.reduction.shortcuts import along, few
 
 CASES = (
     *(("sum", "f4"), ("mean", "i8"), ("prod", "f8")),

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large, only
-from warpladder.reduction import copies, few, layout, views
+from warpladder.reduction.memory import copies, layout
+from warpladder.reduction.shortcuts import few, views
 
 OPS = (
     *("sum", "max", "argmin", "var", "all", "l2", "mean", "std", "any", "ptp", "prod"),

@@ -11,8 +11,9 @@ from numba import njit
 import warpladder as wl
 from choosing import large
 from warpladder.device.simd import vector_unit
-from warpladder.reduction import jobs, layout
-from warpladder.reduction.blocks import is_kept
+from warpladder.reduction.cpu import jobs
+from warpladder.reduction.loops.blocks import is_kept
+from warpladder.reduction.memory import layout
 
 
 @pytest.mark.parametrize("dtype", ["?", *large("u2", "i1", "f2", "f4", "f8")])

@@ -9,7 +9,11 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import api, cpu, few, jobs, layout, many, ways
+from warpladder.reduction import api
+from warpladder.reduction.cpu import engine as cpu
+from warpladder.reduction.cpu import jobs
+from warpladder.reduction.memory import layout
+from warpladder.reduction.shortcuts import few, many, ways
 
 pytestmark = pytest.mark.usefixtures("_many_tiles")
 

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 import warpladder as wl
 from choosing import large
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction import afterwards, api, layout
+from warpladder.reduction import api
+from warpladder.reduction.memory import layout
+from warpladder.reduction.shortcuts import afterwards
 
 OTHERS = ("?", "i1", "u1", "i8", "u8", "f2", "i2", "u2", "u4", "q")
 FLOATS = ("f4", "f8", "f2")

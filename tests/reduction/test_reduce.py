@@ -14,9 +14,11 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.device import crew
-from warpladder.reduction import cpu, jobs, layout
+from warpladder.reduction.cpu import engine as cpu
+from warpladder.reduction.cpu import jobs
 from warpladder.reduction.gpu import finish
-from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.memory import layout
+from warpladder.reduction.memory.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import warpladder as wl
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction import afterwards, api, few, views
+from warpladder.reduction import api
 from warpladder.reduction.plan import make_plan
 from warpladder.reduction.quiet import quietly
+from warpladder.reduction.shortcuts import afterwards, few, views
 
 
 class Kind(np.ndarray):

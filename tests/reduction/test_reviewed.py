@@ -14,8 +14,9 @@ from numba import njit
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.reduction import intake, jobs
-from warpladder.reduction.states import FoldSpec, merge_kernel, new_states
+from warpladder.reduction import intake
+from warpladder.reduction.cpu import jobs
+from warpladder.reduction.loops.states import FoldSpec, merge_kernel, new_states
 from warpladder.simulator import SimulatedDevice
 
 

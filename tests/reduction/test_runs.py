@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import cpu, few, layout, one_row, runs, views
+from warpladder.reduction.cpu import engine as cpu
+from warpladder.reduction.cpu import runs
+from warpladder.reduction.memory import layout
+from warpladder.reduction.shortcuts import few, one_row, views
 
 
 def forget() -> None:

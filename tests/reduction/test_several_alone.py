@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import few, several, views
+from warpladder.reduction.shortcuts import few, several, views
 
 TUPLES = (
     ("min", "max"),

@@ -11,12 +11,13 @@ import warpladder as wl
 from choosing import large
 from warpladder.device import standby
 from warpladder.device.standby import CLOSED, GIVEN_WORDS, Standby
-from warpladder.reduction import lines as lines_module
-from warpladder.reduction import shared_lines, shared_rows
-from warpladder.reduction.layout import NO_MASK, Tile
-from warpladder.reduction.line_kernel import FIELDS
-from warpladder.reduction.line_results import leaving_results
-from warpladder.reduction.lines import Lines
+from warpladder.reduction.cpu import shared_rows
+from warpladder.reduction.cpu.line_results import leaving_results
+from warpladder.reduction.lines import lines as lines_module
+from warpladder.reduction.lines import shared_lines
+from warpladder.reduction.lines.line_kernel import FIELDS
+from warpladder.reduction.lines.lines import Lines
+from warpladder.reduction.memory.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 from warpladder.reduction.together import Together

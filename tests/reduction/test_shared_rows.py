@@ -11,9 +11,9 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.device.standby import _PIECES, CLOSED, MOST_PIECES, Standby
-from warpladder.reduction import shared_rows
-from warpladder.reduction.copies import as_stored
-from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.cpu import shared_rows
+from warpladder.reduction.memory.copies import as_stored
+from warpladder.reduction.memory.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 from warpladder.reduction.together import Together

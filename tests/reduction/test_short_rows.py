@@ -11,11 +11,13 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import along, api, few, lines
-from warpladder.reduction.cuts import is_exact
-from warpladder.reduction.layout import SHORT, TILE_BYTES
+from warpladder.reduction import api
+from warpladder.reduction.lines import lines
+from warpladder.reduction.loops.cuts import is_exact
+from warpladder.reduction.memory.layout import SHORT, TILE_BYTES
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
+from warpladder.reduction.shortcuts import along, few
 
 CASES = (
     *(("sum", "f4"), ("min", "f4"), ("mean", "i8"), ("nanvar", "f4")),

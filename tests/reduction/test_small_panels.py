@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import along, api, layout
+from warpladder.reduction import api
+from warpladder.reduction.memory import layout
 from warpladder.reduction.passes import rows_of
-from warpladder.reduction.ways import plan_of
+from warpladder.reduction.shortcuts import along
+from warpladder.reduction.shortcuts.ways import plan_of
 
 OPERATIONS = (
     *(("sum", "f4"), ("argmax", "f4")),

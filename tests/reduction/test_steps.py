@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large, only
-from warpladder.reduction import few, steps, views
+from warpladder.reduction.shortcuts import few, steps, views
 
 OPS = ("sum", "prod", "min", "max", "any", "all", "count_nonzero")
 DTYPES = ("i4", "i1", "u8", "?", "u2", "i8")

@@ -9,7 +9,10 @@ import pytest
 
 from choosing import large
 from warpladder.device.standby import Standby
-from warpladder.reduction import cpu, jobs, layout, lines, shared_lines, shared_rows
+from warpladder.reduction.cpu import engine as cpu
+from warpladder.reduction.cpu import jobs, shared_rows
+from warpladder.reduction.lines import lines, shared_lines
+from warpladder.reduction.memory import layout
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.passes import rows_of
 from warpladder.reduction.plan import make_plan

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 import warpladder as wl
 from choosing import large
 from warpladder.device.environment import worker_count
-from warpladder.reduction.copies import copied
-from warpladder.reduction.squares import turn_in_blocks, turn_rows
-from warpladder.reduction.turned_copies import TurnedCopies, turned_copies
+from warpladder.reduction.memory.copies import copied
+from warpladder.reduction.memory.squares import turn_in_blocks, turn_rows
+from warpladder.reduction.memory.turned_copies import TurnedCopies, turned_copies
 
 DTYPES = ("i1", "f4", "f8", *large("f2", "?", "u2", "i8"))
 # Of few lines and rows, of no whole squares and blocks, and so many that blocks are taken.

@@ -14,8 +14,11 @@ import warpladder as wl
 from choosing import large
 from warpladder.device.environment import worker_count
 from warpladder.errors import InputError
-from warpladder.reduction import api, layout, shared_lines, views
-from warpladder.reduction.copies import FEW
+from warpladder.reduction import api
+from warpladder.reduction.lines import shared_lines
+from warpladder.reduction.memory import layout
+from warpladder.reduction.memory.copies import FEW
+from warpladder.reduction.shortcuts import views
 
 # Sums by lines and by rows have other bits; an index hangs on the order; deviations take two loops.
 PAIRS = [

@@ -476,7 +476,7 @@ class TestPackage:
 
     def test_a_verb_stays_a_verb_when_its_subpackage_is_imported(self):
         code = (
-            "import warpladder.shortest_paths.tiles as tiles, warpladder as wl;"
+            "import warpladder.shortest_paths.cpu_tiles.tiles as tiles, warpladder as wl;"
             "from warpladder.shortest_paths import graph;"
             "print(wl.shortest_paths([[0]]).dist_matrix, tiles.__name__, graph.__name__)"
         )
@@ -484,7 +484,7 @@ class TestPackage:
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
         assert result.stdout.split() == [
-            "[[0]]", "warpladder.shortest_paths.tiles", "warpladder.shortest_paths.graph"
+            "[[0]]", "warpladder.shortest_paths.cpu_tiles.tiles", "warpladder.shortest_paths.graph"
         ]  # fmt: skip
 
     def test_importing_it_imports_nothing_heavy(self):

@@ -8,10 +8,10 @@ from numba import config, njit
 from oracles import DTYPES
 
 from choosing import large
+from warpladder.shortest_paths.cpu_tiles.diagonal import close_block
+from warpladder.shortest_paths.cpu_tiles.packing import operand, pack_left, pack_right
+from warpladder.shortest_paths.cpu_tiles.tiles import tile_shape
 from warpladder.shortest_paths.dense import inner_no_path
-from warpladder.shortest_paths.diagonal import close_block
-from warpladder.shortest_paths.packing import operand, pack_left, pack_right
-from warpladder.shortest_paths.tiles import tile_shape
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 

@@ -13,12 +13,13 @@ from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.shortest_paths import cpu, dijkstra, plan
-from warpladder.shortest_paths.arcs import arcs_of
-from warpladder.shortest_paths.dijkstra import SourceSearches, obstacle
+from warpladder.shortest_paths import cpu, plan
 from warpladder.shortest_paths.forms import Edges
-from warpladder.shortest_paths.lanes import LANES
-from warpladder.shortest_paths.orders import in_balls
+from warpladder.shortest_paths.sparse import dijkstra
+from warpladder.shortest_paths.sparse.arcs import arcs_of
+from warpladder.shortest_paths.sparse.dijkstra import SourceSearches, obstacle
+from warpladder.shortest_paths.sparse.lanes import LANES
+from warpladder.shortest_paths.sparse.orders import in_balls
 
 
 def random_graph(n, m, seed, *, heaviest=20, directed=True):

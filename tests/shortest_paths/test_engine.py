@@ -19,7 +19,7 @@ from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
 from warpladder.shortest_paths import cpu
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
-from warpladder.shortest_paths.tiles import PANEL_UNIT, relax_tile, tile_shape
+from warpladder.shortest_paths.cpu_tiles.tiles import PANEL_UNIT, relax_tile, tile_shape
 
 # Where there is a GPU, large graphs would go to it.
 shortest_paths = partial(wl.shortest_paths, device="cpu")

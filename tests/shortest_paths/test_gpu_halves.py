@@ -12,11 +12,11 @@ from oracles import absent, as_float, check_hops, distances, random_weights
 import warpladder as wl
 from choosing import large, only
 from warpladder.shortest_paths.api import _engine
+from warpladder.shortest_paths.cpu_tiles.symmetry import BY_HALF
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import engine, halves
 from warpladder.shortest_paths.gpu.kernels import PARTS_OF_ROW, THREADS, find_unlike
 from warpladder.shortest_paths.solve import Options
-from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.simulator import SimulatedDevice
 
 

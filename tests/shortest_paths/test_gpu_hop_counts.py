@@ -12,12 +12,12 @@ from choosing import large, only
 from warpladder import errors
 from warpladder.call import Target
 from warpladder.shortest_paths import plan
-from warpladder.shortest_paths.arcs import arcs_of
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.gpu import engine, level_kernels, level_launches
 from warpladder.shortest_paths.gpu.hop_counts import GpuSearches, hop_counts
 from warpladder.shortest_paths.gpu.level_launches import Layout, layout_for
-from warpladder.shortest_paths.hop_counts import Searches
+from warpladder.shortest_paths.sparse.arcs import arcs_of
+from warpladder.shortest_paths.sparse.hop_counts import Searches
 from warpladder.simulator import SimulatedDevice
 
 H200 = SimulatedDevice((9, 0))

@@ -16,18 +16,19 @@ from oracles import absent, as_float
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.shortest_paths import elimination, level_hops, plan
-from warpladder.shortest_paths import hop_counts as engine
-from warpladder.shortest_paths.arcs import arcs_of
-from warpladder.shortest_paths.bit_rows import BitRows, bit_rows
+from warpladder.shortest_paths import plan
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
-from warpladder.shortest_paths.elimination import eliminate
 from warpladder.shortest_paths.forms import Edges, Matrix
-from warpladder.shortest_paths.hop_counts import Searches, hop_counts
-from warpladder.shortest_paths.masks import BITS, WORDS
-from warpladder.shortest_paths.orders import in_order
-from warpladder.shortest_paths.strips import ROW_BYTES
-from warpladder.shortest_paths.whole_lengths import WholeLengths
+from warpladder.shortest_paths.sparse import elimination, level_hops
+from warpladder.shortest_paths.sparse import hop_counts as engine
+from warpladder.shortest_paths.sparse.arcs import arcs_of
+from warpladder.shortest_paths.sparse.bit_rows import BitRows, bit_rows
+from warpladder.shortest_paths.sparse.elimination import eliminate
+from warpladder.shortest_paths.sparse.hop_counts import Searches, hop_counts
+from warpladder.shortest_paths.sparse.masks import BITS, WORDS
+from warpladder.shortest_paths.sparse.orders import in_order
+from warpladder.shortest_paths.sparse.strips import ROW_BYTES
+from warpladder.shortest_paths.sparse.whole_lengths import WholeLengths
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 INF = np.inf

@@ -17,7 +17,7 @@ from choosing import large, only
 from warpladder import errors
 from warpladder.shortest_paths import cpu, solve
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
-from warpladder.shortest_paths.strong_components import strong_components
+from warpladder.shortest_paths.structure.strong_components import strong_components
 from warpladder.simulator import SimulatedDevice
 
 _CHAIN = ([0, 1, 2], [1, 2, 3])

@@ -19,8 +19,8 @@ from warpladder import errors
 from warpladder.shortest_paths import paths, prepare, result
 from warpladder.shortest_paths.generators import cycle
 from warpladder.shortest_paths.graph import Graph
-from warpladder.shortest_paths.negative_cycles import find_negative_cycle
 from warpladder.shortest_paths.paths import predecessors_from_hops, walk_pairs
+from warpladder.shortest_paths.structure.negative_cycles import find_negative_cycle
 
 INF = np.inf
 

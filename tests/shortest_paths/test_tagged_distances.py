@@ -15,6 +15,7 @@ from oracles import absent, as_float, check_hops, distances, random_weights
 import warpladder as wl
 from choosing import large, meeting
 from warpladder.errors import InputError
+from warpladder.shortest_paths.cpu_tiles.symmetry import BY_HALF
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import engine, length_bound
@@ -23,7 +24,6 @@ from warpladder.shortest_paths.gpu.tagged_rounds import close_in_tagged_tiles
 from warpladder.shortest_paths.gpu_tiles.tagged import MOST
 from warpladder.shortest_paths.rungs import tagged_distances
 from warpladder.shortest_paths.rungs._tasks import Weights
-from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.simulator import SimulatedDevice
 
 NO_PATH = inner_no_path(np.int32).item()

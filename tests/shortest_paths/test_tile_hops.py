@@ -9,10 +9,15 @@ from oracles import DTYPES
 
 from choosing import large
 from warpladder.device.stretches import copy_block
+from warpladder.shortest_paths.cpu_tiles.packing import operand, pack_left, pack_right
+from warpladder.shortest_paths.cpu_tiles.tile_hops import scratch_tile, take_hops
+from warpladder.shortest_paths.cpu_tiles.tiles import (
+    PANEL_UNIT,
+    RUN,
+    relax_tile_marking,
+    tile_shape,
+)
 from warpladder.shortest_paths.dense import inner_no_path
-from warpladder.shortest_paths.packing import operand, pack_left, pack_right
-from warpladder.shortest_paths.tile_hops import scratch_tile, take_hops
-from warpladder.shortest_paths.tiles import PANEL_UNIT, RUN, relax_tile_marking, tile_shape
 
 
 @njit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import config, njit
 
-from warpladder.shortest_paths.transposed import are_mirrored, mirror_rows, transpose
+from warpladder.shortest_paths.cpu_tiles.transposed import are_mirrored, mirror_rows, transpose
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 

@@ -13,8 +13,8 @@ from choosing import large, only
 from warpladder.errors import NegativeCycleError
 from warpladder.shortest_paths import cpu
 from warpladder.shortest_paths.api import _engine
+from warpladder.shortest_paths.cpu_tiles.symmetry import BY_HALF, is_symmetric
 from warpladder.shortest_paths.solve import Options
-from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
 
 shortest_paths = partial(wl.shortest_paths, device="cpu")
 

@@ -16,9 +16,9 @@ from scipy.sparse.csgraph import dijkstra
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.shortest_paths.arcs import stepped
 from warpladder.shortest_paths.forms import Edges, Matrix
-from warpladder.shortest_paths.whole_lengths import MOST_STEPS, whole_lengths
+from warpladder.shortest_paths.sparse.arcs import stepped
+from warpladder.shortest_paths.sparse.whole_lengths import MOST_STEPS, whole_lengths
 
 INF = np.inf
 

@@ -178,7 +178,7 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
     from warpladder.shortest_paths.cpu import SERIAL_UP_TO
     from warpladder.shortest_paths.dtypes import asked_dtype
     from warpladder.shortest_paths.plan import default_dtype
-    from warpladder.shortest_paths.whole_lengths import whole_lengths
+    from warpladder.shortest_paths.sparse.whole_lengths import whole_lengths
 
     began = perf_counter()
     if wanted["method"] != "dijkstra":

@@ -13,7 +13,6 @@ from warpladder.call import Progress, check_option, check_progress, target_for
 from warpladder.device.foreign import adopted, device_of, is_on_gpu, to_numpy
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import StoredArray
-from warpladder.reduction.afterwards import asked_before
 from warpladder.reduction.answers import (
     are_names,
     as_keepdims,
@@ -25,11 +24,8 @@ from warpladder.reduction.answers import (
     shape_left,
     shaped,
 )
-from warpladder.reduction.beside_masks import answer_beside_mask
 from warpladder.reduction.chunks import Chunks
-from warpladder.reduction.cpu import accumulate
-from warpladder.reduction.few import answer, answer_of_few, known_ways
-from warpladder.reduction.in_bytes import in_bytes
+from warpladder.reduction.cpu.engine import accumulate
 from warpladder.reduction.intake import (
     StoredRow,
     as_axes,
@@ -40,15 +36,19 @@ from warpladder.reduction.intake import (
     check_axes_of_indices,
     check_dtype,
 )
-from warpladder.reduction.layout import NO_MASK
+from warpladder.reduction.memory.layout import NO_MASK
 from warpladder.reduction.ops import Operation, parse_ops
 from warpladder.reduction.passes import Accumulate, reduce_array, reduce_rows
 from warpladder.reduction.plain_lists import of_plain_list
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.prepare import preparable, prepare
 from warpladder.reduction.ready import is_plain, key_of, ready_call
-from warpladder.reduction.views import answer_of_view
-from warpladder.reduction.ways import Asked, asked_into
+from warpladder.reduction.shortcuts.afterwards import asked_before
+from warpladder.reduction.shortcuts.beside_masks import answer_beside_mask
+from warpladder.reduction.shortcuts.few import answer, answer_of_few, known_ways
+from warpladder.reduction.shortcuts.in_bytes import in_bytes
+from warpladder.reduction.shortcuts.views import answer_of_view
+from warpladder.reduction.shortcuts.ways import Asked, asked_into
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device

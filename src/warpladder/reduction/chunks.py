@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from warpladder.call import Progress
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.answers import shape_left
-from warpladder.reduction.cascade import Cascade
-from warpladder.reduction.cpu import accumulate
+from warpladder.reduction.cpu.cascade import Cascade
+from warpladder.reduction.cpu.engine import accumulate
 from warpladder.reduction.intake import as_array, as_axes, check_axes_of_indices
-from warpladder.reduction.layout import Rows, Span
+from warpladder.reduction.memory.layout import Rows, Span
 from warpladder.reduction.passes import Accumulate, reduce_rows, rows_of
 from warpladder.reduction.plan import Plan
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.compile_errors import compile_reason
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction.blocks import chosen
+from warpladder.reduction.loops.blocks import chosen
 from warpladder.reduction.quiet import quietly
 
 __all__ = [

@@ -18,8 +18,8 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.arrays import known_dtype
 from warpladder.formats.missing import refuse_missing
 from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
-from warpladder.reduction.copies import Buffers, lent
-from warpladder.reduction.layout import NO_MASK, Span, Tile
+from warpladder.reduction.memory.copies import Buffers, lent
+from warpladder.reduction.memory.layout import NO_MASK, Span, Tile
 from warpladder.reduction.ops import Request
 
 __all__ = [

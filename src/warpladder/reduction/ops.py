@@ -14,8 +14,8 @@ from numpy.typing import DTypeLike
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import REAL_NUMBERS
 from warpladder.reduction.custom import AssociativeOp
+from warpladder.reduction.loops.states import Fields
 from warpladder.reduction.rules import MOST_IN_TWO_WORDS
-from warpladder.reduction.states import Fields
 
 __all__ = [
     "LEAST_VARIANCE",

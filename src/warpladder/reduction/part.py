@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.reduction.layout import Tile
-from warpladder.reduction.states import Fields
+from warpladder.reduction.loops.states import Fields
+from warpladder.reduction.memory.layout import Tile
 
 __all__ = ["Part"]
 

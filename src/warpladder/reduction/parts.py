@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.reduction import columns, compensated, custom, exact, folds, lines, ranges
-from warpladder.reduction.layout import Tile
-from warpladder.reduction.limbs import merge_exact
-from warpladder.reduction.part import Part
-from warpladder.reduction.rules import merge_compensated, two_sum
-from warpladder.reduction.short_rows import turned
-from warpladder.reduction.states import (
+from warpladder.reduction import custom
+from warpladder.reduction.lines import lines
+from warpladder.reduction.lines.short_rows import turned
+from warpladder.reduction.loops import columns, compensated, exact, folds, ranges
+from warpladder.reduction.loops.limbs import merge_exact
+from warpladder.reduction.loops.states import (
     Fields,
     FoldSpec,
     merge_kernel,
@@ -26,6 +25,9 @@ from warpladder.reduction.states import (
     new_states,
     repeated,
 )
+from warpladder.reduction.memory.layout import Tile
+from warpladder.reduction.part import Part
+from warpladder.reduction.rules import merge_compensated, two_sum
 
 __all__ = ["CompensatedPart", "CustomPart", "ExactPart", "FoldPart"]
 

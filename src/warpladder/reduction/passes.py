@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from warpladder.call import Progress
 from warpladder.device.host_memory import require_memory
-from warpladder.reduction.cpu import accumulate
-from warpladder.reduction.layout import TILE_BYTES, ArrayRows, Rows, Span
+from warpladder.reduction.cpu.engine import accumulate
+from warpladder.reduction.memory.layout import TILE_BYTES, ArrayRows, Rows, Span
+from warpladder.reduction.memory.turn import back_of, by_memory
 from warpladder.reduction.plan import Plan
-from warpladder.reduction.turn import back_of, by_memory
 
 __all__ = [
     "Accumulate",

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from warpladder.device.environment import require_compiler
 from warpladder.errors import InputError
-from warpladder.reduction.compensated import CompensatedSpec
 from warpladder.reduction.custom import AssociativeOp
-from warpladder.reduction.exact import ExactSpec
-from warpladder.reduction.first_truths import seeks_truths
 from warpladder.reduction.initial import as_initial
-from warpladder.reduction.layout import Tile
+from warpladder.reduction.loops.compensated import CompensatedSpec
+from warpladder.reduction.loops.exact import ExactSpec
+from warpladder.reduction.loops.first_truths import seeks_truths
+from warpladder.reduction.loops.states import BLOCK, INDEXED_BLOCK, LARGE_BLOCK, Fields, FoldSpec
+from warpladder.reduction.loops.truths import with_plain_truths
+from warpladder.reduction.memory.layout import Tile
 from warpladder.reduction.ops import OPS, Op, Request, Sums, result_dtype
 from warpladder.reduction.part import Part
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 from warpladder.reduction.quiet import quietly
-from warpladder.reduction.states import BLOCK, INDEXED_BLOCK, LARGE_BLOCK, Fields, FoldSpec
-from warpladder.reduction.truths import with_plain_truths
 
 __all__ = ["ACCURACIES", "Plan", "check_mask_leaves_some", "make_plan"]
 

@@ -30,10 +30,10 @@ from warpladder.shortest_paths.solve import Options, solve
 if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.batch_result import ShortestPathsBatch
-    from warpladder.shortest_paths.dijkstra import SourceSearches
     from warpladder.shortest_paths.gpu.hop_counts import GpuSearches
-    from warpladder.shortest_paths.hop_counts import Searches
     from warpladder.shortest_paths.solve import Close
+    from warpladder.shortest_paths.sparse.dijkstra import SourceSearches
+    from warpladder.shortest_paths.sparse.hop_counts import Searches
 
 __all__ = ["shortest_paths"]
 
@@ -357,7 +357,7 @@ def _by_searches(
     graph: Graph, method: str, ready: Searches | GpuSearches | SourceSearches,
     dtype: np.dtype[Any], options: Options, why: str,
 ) -> ShortestPaths:  # fmt: skip
-    from warpladder.shortest_paths import dijkstra, hop_counts
+    from warpladder.shortest_paths.sparse import dijkstra, hop_counts
     from warpladder.shortest_paths.widening import in_fitting_dtype
 
     def compute(tried: np.dtype[Any]) -> tuple[Any, Any, str]:

@@ -25,7 +25,7 @@ from warpladder.device.team import (
     run_briefly,
     run_team,
 )
-from warpladder.shortest_paths.blocked import close_range
+from warpladder.shortest_paths.cpu_tiles.blocked import close_range
 from warpladder.shortest_paths.dense import export_rows, import_rows, longest_in_rows
 from warpladder.shortest_paths.paths import any_loop
 

@@ -22,6 +22,7 @@ from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError
 from warpladder.shortest_paths import batch_cpu, cpu
 from warpladder.shortest_paths.batch import Batch
+from warpladder.shortest_paths.cpu_tiles.tiles import PANEL_UNIT
 from warpladder.shortest_paths.dense import (
     extremes,
     hop_matrix,
@@ -35,7 +36,6 @@ from warpladder.shortest_paths.prepare import (
     weights_as,
 )
 from warpladder.shortest_paths.solve import Close, Options, Solution, solve
-from warpladder.shortest_paths.tiles import PANEL_UNIT
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
 from warpladder.device.team import new_state, run_briefly, run_team
 from warpladder.shortest_paths.batch_cpu import close_graphs
-from warpladder.shortest_paths.blocked import close_team
+from warpladder.shortest_paths.cpu_tiles.blocked import close_team
+from warpladder.shortest_paths.cpu_tiles.packing import make_operand
+from warpladder.shortest_paths.cpu_tiles.symmetry import BY_HALF, is_symmetric
+from warpladder.shortest_paths.cpu_tiles.tiles import PANEL_UNIT
 from warpladder.shortest_paths.dense import inner_no_path
-from warpladder.shortest_paths.packing import make_operand
-from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
-from warpladder.shortest_paths.tiles import PANEL_UNIT
 
 __all__ = ["SERIAL_UP_TO", "floyd_warshall", "seconds", "workers_for"]
 

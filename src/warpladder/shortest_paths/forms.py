@@ -45,7 +45,7 @@ class Edges:
     @property
     def components(self) -> int:
         """Number of connected components, directions ignored."""
-        from warpladder.shortest_paths.components import count_components
+        from warpladder.shortest_paths.structure.components import count_components
 
         return count_components(self.n, self.sources, self.targets)
 
@@ -99,6 +99,6 @@ class Matrix(Dense):
     @property
     def components(self) -> int:
         """Number of connected components, directions ignored."""
-        from warpladder.shortest_paths.components import count_components
+        from warpladder.shortest_paths.structure.components import count_components
 
         return count_components(self.n, *np.nonzero(self.present))

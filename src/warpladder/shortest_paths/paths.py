@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from warpladder.device.host_memory import require_memory
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
-from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
+from warpladder.shortest_paths.structure.cycles import vertex_on_cycle
 
 __all__ = [
     "any_loop",

@@ -13,14 +13,14 @@ from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.dtypes import distance_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
-from warpladder.shortest_paths.whole_lengths import MOST_STEPS, WholeLengths, whole_lengths
+from warpladder.shortest_paths.sparse.whole_lengths import MOST_STEPS, WholeLengths, whole_lengths
 
 if TYPE_CHECKING:
     from warpladder.call import Target
     from warpladder.device.base import Device
-    from warpladder.shortest_paths.dijkstra import SourceSearches
     from warpladder.shortest_paths.gpu.hop_counts import GpuSearches
-    from warpladder.shortest_paths.hop_counts import Searches
+    from warpladder.shortest_paths.sparse.dijkstra import SourceSearches
+    from warpladder.shortest_paths.sparse.hop_counts import Searches
 
 __all__ = ["Method", "choose_method", "default_dtype", "searches_for"]
 
@@ -128,7 +128,7 @@ def _on_cpu(
     given: Edges | Matrix, dtype: np.dtype[Any], lengths: WholeLengths, most: float
 ) -> Searches | None:
     """Return a graph made ready for the CPU, unless that surely takes so many seconds."""
-    from warpladder.shortest_paths.hop_counts import Searches, least_seconds
+    from warpladder.shortest_paths.sparse.hop_counts import Searches, least_seconds
 
     is_slower = least_seconds(given, lengths.longest, dtype) >= most
     return None if is_slower else Searches.of(given, lengths)
@@ -189,7 +189,7 @@ def _or_dijkstra(
     given: Edges, dtype: np.dtype[Any], other: Method, taken: float, *, next_hops: bool
 ) -> Method:
     """Return Dijkstra's algorithm, or another method that takes so many seconds."""
-    from warpladder.shortest_paths.dijkstra import SourceSearches, least_seconds, obstacle
+    from warpladder.shortest_paths.sparse.dijkstra import SourceSearches, least_seconds, obstacle
 
     at_least = least_seconds(given, dtype)
     if taken <= at_least:
@@ -207,7 +207,7 @@ def _or_dijkstra(
 
 
 def _made_for_dijkstra(given: Edges | Matrix, dtype: np.dtype[Any]) -> SourceSearches:
-    from warpladder.shortest_paths.dijkstra import SourceSearches, obstacle
+    from warpladder.shortest_paths.sparse.dijkstra import SourceSearches, obstacle
 
     against = "the graph is a dense matrix" if isinstance(given, Matrix) else obstacle(given, dtype)
     if isinstance(given, Matrix) or against:

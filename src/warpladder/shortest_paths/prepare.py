@@ -33,8 +33,12 @@ from warpladder.shortest_paths.dense import (
 )
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.graph import Graph
-from warpladder.shortest_paths.negative_cycles import Cycle, Potentials, find_negative_cycle
-from warpladder.shortest_paths.reachability import reachable
+from warpladder.shortest_paths.structure.negative_cycles import (
+    Cycle,
+    Potentials,
+    find_negative_cycle,
+)
+from warpladder.shortest_paths.structure.reachability import reachable
 from warpladder.shortest_paths.widening import DoesNotFitError, wider_dtype
 
 __all__ = [

@@ -30,7 +30,7 @@ from warpladder.shortest_paths.dense import (
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import leads_in_circles, may_loop, mend_loops
 from warpladder.shortest_paths.prepare import all_surely_found, prepare, restore_weights
-from warpladder.shortest_paths.reachability import count_pairs, reachable
+from warpladder.shortest_paths.structure.reachability import count_pairs, reachable
 from warpladder.shortest_paths.widening import DoesNotFitError, in_fitting_dtype
 
 __all__ = ["Close", "Options", "Solution", "solve"]

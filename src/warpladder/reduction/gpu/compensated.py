@@ -1,4 +1,4 @@
-"""Compensated sums: the loops of `warpladder.reduction.compensated` for a GPU.
+"""Compensated sums: the loops of `warpladder.reduction.loops.compensated` for a GPU.
 
 A batch of at most 8 float64, or 64 shorter integers, is added by TwoSums, its sum and error join
 those of the thread, and those of threads and blocks are merged pairwise. No element goes through
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, uint32
 
-from warpladder.reduction.compensated import STATE, CompensatedSpec
 from warpladder.reduction.gpu.walk import SOME, OnDevice, batch_size
+from warpladder.reduction.loops.compensated import STATE, CompensatedSpec
 from warpladder.reduction.rules import merge_compensated, two_sum
 
 __all__ = ["COMPENSATED_PIECE", "compensated_on_device"]

@@ -1,11 +1,11 @@
-"""Exact sums on a GPU: the limbs of `warpladder.reduction.exact`, filled by blocks.
+"""Exact sums on a GPU: the limbs of `warpladder.reduction.loops.exact`, filled by blocks.
 
 Each thread sums its batches in windows that it moves where its numbers are: float64 in two of 51
 bits, see `windows`, numbers of up to 24 bits in four of 22, see `narrow_windows`; the comments of
-`warpladder.reduction.exact` say why no bit is lost. What leaves a window, and numbers that do not
-fit all, go to limbs in shared memory by atomic additions. At the end of its piece a block carries,
-so that 32 bits are in each limb, and adds its limbs to those of the row. Integers add up to the
-same sum in any order: the result has the bits that the CPU's has.
+`warpladder.reduction.loops.exact` say why no bit is lost. What leaves a window, and numbers that do
+not fit all, go to limbs in shared memory by atomic additions. At the end of its piece a block
+carries, so that 32 bits are in each limb, and adds its limbs to those of the row. Integers add up
+to the same sum in any order: the result has the bits that the CPU's has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from numba.cuda import libdevice
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.device.wide_loads import WIDE_BYTES
-from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.gpu.layout import THREADS, beginning
 from warpladder.reduction.gpu.narrow_windows import (
     NARROW_WINDOWS,
@@ -36,7 +35,8 @@ from warpladder.reduction.gpu.windows import (
     place_windows,
     whole_adder,
 )
-from warpladder.reduction.limbs import SQUARES_WITH_ERRORS, carry, deposit_number
+from warpladder.reduction.loops.exact import ExactSpec
+from warpladder.reduction.loops.limbs import SQUARES_WITH_ERRORS, carry, deposit_number
 
 __all__ = ["exact_kernel"]
 

@@ -17,9 +17,9 @@ import numpy as np
 from numba import cuda
 
 from warpladder.device.specialised import specialised
+from warpladder.reduction.loops.ranges import MOST
 from warpladder.reduction.ops import LEAST_VARIANCE, Op
 from warpladder.reduction.parts import CompensatedPart, FoldPart
-from warpladder.reduction.ranges import MOST
 from warpladder.reduction.rules import SCALE
 
 if TYPE_CHECKING:

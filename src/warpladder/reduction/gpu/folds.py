@@ -1,4 +1,4 @@
-"""Sums, products, extrema, moments: the loops of `warpladder.reduction.folds` for a GPU.
+"""Sums, products, extrema, moments: the loops of `warpladder.reduction.loops.folds` for a GPU.
 
 A state has the same fields as on the CPU, each in 8 bytes. A batch, 16 float32 or up to 64 shorter
 elements, is folded in the type in which sums are made, then joins the state in float64 or int64: a
@@ -19,9 +19,10 @@ import numpy as np
 from numba import cuda, uint32
 
 from warpladder.device.specialised import specialised
-from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.moments import about_of, whole_moments_of
 from warpladder.reduction.gpu.walk import SOME, OnDevice, batch_size
+from warpladder.reduction.loops.blocks import element_type
+from warpladder.reduction.loops.states import FoldSpec, fields_of, first_rule, merge_rule
 from warpladder.reduction.rules import (
     LARGEST_SQUARE,
     LEAST_SQUARE,
@@ -37,7 +38,6 @@ from warpladder.reduction.rules import (
     rescaled,
     times,
 )
-from warpladder.reduction.states import FoldSpec, fields_of, first_rule, merge_rule
 
 __all__ = ["folds_on_device"]
 

@@ -22,7 +22,7 @@ from warpladder.device.foreign import numpy_dtype
 from warpladder.device.grids import blocks_for
 from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError
-from warpladder.reduction.copies import step_of
+from warpladder.reduction.memory.copies import step_of
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, uint32
 
-from warpladder.reduction.blocks import element_type
+from warpladder.reduction.loops.blocks import element_type
 from warpladder.reduction.rules import FAR, LARGEST_NUMBER, LEAST_SQUARE, SCALE
 from warpladder.reduction.scalars import difference
 

@@ -21,7 +21,7 @@ from numba import cuda, int32, int64
 
 from warpladder.device.grids import EVERYBODY, WARP
 from warpladder.reduction.gpu.windows import sum_of_warp
-from warpladder.reduction.limbs import MINUS, NAN, PLUS, spread
+from warpladder.reduction.loops.limbs import MINUS, NAN, PLUS, spread
 from warpladder.reduction.rules import LOW_WORD
 from warpladder.reduction.scalars import mark_at
 

@@ -22,12 +22,12 @@ from numpy.lib.stride_tricks import as_strided
 from warpladder.device.crew import in_parts
 from warpladder.device.staging import Kept, PinnedBuffer
 from warpladder.device.workspace import Workspace
-from warpladder.reduction.cascade import Cascade, Taker
-from warpladder.reduction.copies import Buffers
+from warpladder.reduction.cpu.cascade import Cascade, Taker
 from warpladder.reduction.gpu.layout import Field, Matrix
 from warpladder.reduction.gpu.parts import Collect, start
-from warpladder.reduction.layout import Rows, Span, Tile
-from warpladder.reduction.truths import with_plain_truths
+from warpladder.reduction.loops.truths import with_plain_truths
+from warpladder.reduction.memory.copies import Buffers
+from warpladder.reduction.memory.layout import Rows, Span, Tile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

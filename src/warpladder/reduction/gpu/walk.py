@@ -40,8 +40,8 @@ from warpladder.device.grids import WARP
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
-from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.layout import THREADS, beginning
+from warpladder.reduction.loops.blocks import element_type
 
 __all__ = [
     "SOME",

@@ -1,7 +1,7 @@
 """The windows of a thread in which numbers are added exactly, and the limbs that take them up.
 
 A window holds multiples of a power of two, 51 bits of them; the second one stands 51 bits lower.
-The limbs of a block are in shared memory, see `warpladder.reduction.exact`.
+The limbs of a block are in shared memory, see `warpladder.reduction.loops.exact`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numba import cuda, int64
 
 from warpladder.device.grids import EVERYBODY
-from warpladder.reduction.limbs import (
+from warpladder.reduction.loops.limbs import (
     HIGHEST,
     LOWEST,
     MAGNITUDE,

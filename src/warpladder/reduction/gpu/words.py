@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda
 
 from warpladder.device.numba_target import overload, types
-from warpladder.reduction import limbs  # noqa: F401 - so that its rules are among all
+from warpladder.reduction.loops import limbs  # noqa: F401 - so that its rules are among all
 from warpladder.reduction.rules import LOW_WORD
 from warpladder.reduction.scalars import RULES, add_at, as_bits, as_float, difference, mark_at
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.shortest_paths.cpu_tiles.symmetry import BY_HALF, is_symmetric
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.gpu import out_of_core
 from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import download, upload
-from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,7 +22,6 @@ import numpy as np
 
 from warpladder.device.host_memory import require_memory
 from warpladder.errors import TooLargeError
-from warpladder.shortest_paths.arcs import Arcs, arcs_of
 from warpladder.shortest_paths.gpu.engine import BYTES_PER_SECOND
 from warpladder.shortest_paths.gpu.level_launches import (
     LevelSearches,
@@ -30,8 +29,9 @@ from warpladder.shortest_paths.gpu.level_launches import (
     kernel_seconds,
 )
 from warpladder.shortest_paths.gpu.transfer import download
-from warpladder.shortest_paths.level_hops import hops_from_levels
-from warpladder.shortest_paths.orders import in_order
+from warpladder.shortest_paths.sparse.arcs import Arcs, arcs_of
+from warpladder.shortest_paths.sparse.level_hops import hops_from_levels
+from warpladder.shortest_paths.sparse.orders import in_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,7 +131,8 @@ def hop_counts(
 
     Notes
     -----
-    The same bits as from `warpladder.shortest_paths.hop_counts.hop_counts`, next hops included.
+    The same bits as from the CPU's `warpladder.shortest_paths.sparse.hop_counts.hop_counts`, next
+    hops included.
     """
     device, arcs, n = searches.device, searches.arcs, searches.given.n
     require_memory(

@@ -13,7 +13,6 @@ import numpy as np
 
 from warpladder.device.grids import WARP, blocks_for
 from warpladder.errors import TooLargeError
-from warpladder.shortest_paths.arcs import Arcs
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.gpu.kernels import THREADS
 from warpladder.shortest_paths.gpu.level_kernels import (
@@ -27,6 +26,7 @@ from warpladder.shortest_paths.gpu.level_kernels import (
 )
 from warpladder.shortest_paths.gpu.out_of_core import room
 from warpladder.shortest_paths.gpu.transfer import download
+from warpladder.shortest_paths.sparse.arcs import Arcs
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 if TYPE_CHECKING:

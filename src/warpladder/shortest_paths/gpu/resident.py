@@ -22,6 +22,7 @@ from warpladder.device.foreign import like, numpy_dtype
 from warpladder.device.grids import WARP
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import TooLargeError
+from warpladder.shortest_paths.cpu_tiles.symmetry import BY_HALF
 from warpladder.shortest_paths.dense import (
     WeightSummary,
     extremes,
@@ -47,7 +48,6 @@ from warpladder.shortest_paths.paths import may_loop
 from warpladder.shortest_paths.prepare import all_surely_found, check_summary, surely_fits
 from warpladder.shortest_paths.result import ShortestPaths
 from warpladder.shortest_paths.solve import Options, solve
-from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.shortest_paths.widening import in_fitting_dtype
 
 if TYPE_CHECKING:
