@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,6 +37,7 @@ from warpladder.reduction.intake import (
     check_axes_of_indices,
     check_dtype,
 )
+from warpladder.reduction.memory.halves import HALF
 from warpladder.reduction.memory.layout import NO_MASK
 from warpladder.reduction.ops import Operation, parse_ops
 from warpladder.reduction.passes import Accumulate, reduce_array, reduce_rows
@@ -47,6 +49,7 @@ from warpladder.reduction.shortcuts.afterwards import asked_before
 from warpladder.reduction.shortcuts.beside_masks import answer_beside_mask
 from warpladder.reduction.shortcuts.few import answer, answer_of_few, known_ways
 from warpladder.reduction.shortcuts.in_bytes import in_bytes
+from warpladder.reduction.shortcuts.in_floats import go_in_floats, in_floats
 from warpladder.reduction.shortcuts.views import answer_of_view
 from warpladder.reduction.shortcuts.ways import Asked, asked_into
 
@@ -262,6 +265,8 @@ def reduce(
             asked, after = known or (None, None)
         elif values.dtype is _TRUTH and dtype is None:
             array, asked, after = in_bytes(values, asked, masked=where is not None)
+        if axis is not None and array.dtype is HALF and where is None and asked is not None:
+            array, asked, after = in_floats(values, asked, axis, after)
         if asked is not None:
             if axis is None and where is None and keepdims is False:
                 way = known_ways.get((asked, id(array.dtype))) if accuracy is _FAST else None
@@ -374,6 +379,8 @@ def _reduce_new(
     plan = plan_for(array.dtype, masked=mask is not None)
     shape = shape_left(array.shape, axes, keepdims=keepdims)
     check_outs(outs, plan, shape)
+    if mask is None and run is accumulate and go_in_floats(array, axes, at_once=len(requests)):
+        plan = replace(plan, parts=plan_for(np.dtype(np.float32)).parts)
     results = reduce_array(run, plan, array, axes, mask, ddof, progress)
     if mask is not None:
         check_mask_leaves_some(plan, results, lambda: mask, axes)

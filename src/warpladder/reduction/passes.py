@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from warpladder.call import Progress
 from warpladder.device.host_memory import require_memory
 from warpladder.reduction.cpu.engine import accumulate
+from warpladder.reduction.memory.halves import HALF, slabs_of, widened
 from warpladder.reduction.memory.layout import TILE_BYTES, ArrayRows, Rows, Span
 from warpladder.reduction.memory.turn import back_of, by_memory
 from warpladder.reduction.plan import Plan
@@ -63,8 +65,11 @@ def reduce_array(
 
     Rows are gone through in the order of memory, whatever the order of these axes, and results put
     in theirs afterwards: of 128 x 128 x 128 float64 in Fortran order, over any axis, copying what
-    lies against the order of memory took five to eight times as long as NumPy.
+    lies against the order of memory took five to eight times as long as NumPy. Float16s for which
+    the plan wants float32s are widened, a slab after the other.
     """
+    if array.dtype == HALF and plan.parts[0].elements != HALF:
+        return _reduce_halves(run, plan, array, axes, ddof, progress)
     turn = by_memory(array, axes)
     marks = None if mask is None else turn(mask)
     rows = rows_of(turn(array), axes, marks, plan, on_gpu=run is not accumulate)
@@ -74,6 +79,28 @@ def reduce_array(
     back = back_of(turn, axes)
     shape = [array.shape[axis] for axis in turn.order if axis not in axes]
     return [back(result.reshape(shape)).reshape(-1) for result in results]
+
+
+def _reduce_halves(
+    run: Accumulate,
+    plan: Plan,
+    array: NDArray[np.float16],
+    axes: Sequence[int],
+    ddof: float,
+    progress: Progress | None,
+) -> list[NDArray[Any]]:
+    """Return the results for float16s by a plan for float32s."""
+    staying = array.ndim - len(axes)
+    count = prod(array.shape[axis] for axis in range(array.ndim) if axis not in axes)
+    results = [np.empty(count, dtype) for dtype in plan.dtypes]
+    for span, part in slabs_of(array, axes):
+        going = range(staying, array.ndim)
+        found = reduce_array(run, plan, widened(part), going, None, ddof, None)
+        for result, some in zip(results, found, strict=True):
+            result[span.begin : span.end] = some
+        if progress is not None:
+            progress(span.end / count)
+    return results
 
 
 def rows_of(
