@@ -68,9 +68,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Leave a folder's files that simulate kernels to one process, which translates each once.
 
     Where there are few processes: 18 files of `tests/shortest_paths` take 67 CPU seconds in one and
-    73 in two. Many would wait for the one.
+    73 in two. Many would wait for the one, and so do those that have large tests.
     """
-    if config.getoption("dist") != "loadfile" or len(config.getoption("tx")) > _TOGETHER_UP_TO:
+    has_large = config.getoption("markexpr") != "not large"
+    if (config.getoption("dist") != "loadfile" or has_large) or (
+        len(config.getoption("tx")) > _TOGETHER_UP_TO
+    ):
         return None
     from xdist.scheduler import LoadFileScheduling
 
