@@ -36,7 +36,8 @@ def write_pages(app: Sphinx) -> None:
         folder / "ladders" / "index.md": course_page(introduction, app.config.warpladder_ladders),
     }
     for notebook in (folder.parent / "notebooks").glob("*.ipynb"):
-        wanted[folder / "notebooks" / notebook.name] = notebook.read_text(encoding="utf-8")
+        text = notebook.read_text(encoding="utf-8")
+        wanted[folder / "notebooks" / notebook.name] = linked_here(text)
     cores = os.cpu_count() or 1
     # Shortest paths take as long as all others together, so a ladder is shared by the cores.
     shares = [
@@ -50,6 +51,22 @@ def write_pages(app: Sphinx) -> None:
     for path in (*folder.glob("ladders/*/*.md"), *folder.glob("notebooks/*.ipynb")):
         if path not in wanted:
             path.unlink()
+
+
+def linked_here(notebook: str) -> str:
+    """Return a notebook of the repository with links to the pages that the site has of its files.
+
+    Examples
+    --------
+    >>> linked_here("[primer](../src/warpladder/primer/ladder.py), [join](../docs/tour/overlap.md)")
+    '[primer](../ladders/primer/index.md), [join](../tour/overlap.md)'
+    """
+    text = re.sub(r"\(\.\./src/warpladder/(\w+)/ladder\.py\)", _ladder_page, notebook)
+    return text.replace("](../docs/", "](../")
+
+
+def _ladder_page(link: re.Match[str]) -> str:
+    return f"(../ladders/{link[1].replace('_', '-')}/index.md)"
 
 
 def _write(path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,13 @@ def test_the_site_has_it(path):
     index = (ROOT / "docs" / "notebooks" / "index.md").read_text(encoding="utf-8")
     assert f"]({path.name})" in index
     assert f"\n{path.stem}\n" in index
+
+
+def test_its_links_lead_somewhere_from_where_it_stands(path):
+    told = [cell for cell in cells_of(path) if cell["cell_type"] == "markdown"]
+    text = "".join(line for cell in told for line in cell["source"])
+    links = re.findall(r"\]\(([^)#]+)", text)
+    assert all(link.startswith("http") or (path.parent / link).exists() for link in links)
 
 
 @pytest.mark.large

@@ -150,6 +150,13 @@ def test_tntp_as_it_is_published(tmp_path: Path, last: str | None, ends: tuple[s
         read(path, weight="7" * 5000)
     assert table.weight_column == "free_flow_time"
     if names:
+        path.write_text(path.read_text().replace("Free Flow Time", "FFT"))
+        message = "there is no column 'free_flow_time', which is taken for the weight unless"
+        with pytest.raises(InputError, match=message):
+            read(path)
+        assert read(path, weight="fft").weight_column == "fft"
+        path.write_text(path.read_text().replace("FFT", "Free Flow Time"))
+    if names:
         assert read(path, weight="speed limit").weight_column == "speed_limit"
     last = read(path, weight=9)
     assert last.weights is not None

@@ -12,7 +12,7 @@ from fakes import FakeKernel, FakeSimulator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpladder.errors import KernelFaultError
+from warpladder.errors import InputError, KernelFaultError
 from warpladder.lab.compare import poison
 from warpladder.lab.documents import explanation_document
 from warpladder.lab.explain import explain
@@ -139,6 +139,12 @@ def test_a_rung_on_the_cpu_shows_its_host_function():
     found = explain(toy.LADDER, toy.PLAIN, FakeSimulator)
     assert "problem.x + problem.x" in found.kernels[0].lines[0].text
     assert found.kernels[0].launches == ()
+
+
+def test_a_size_that_a_rung_does_not_take_is_no_fault_of_its_kernel():
+    limited = dataclasses.replace(toy.PLAIN, max_n=64, limits="a tile holds no more")
+    with pytest.raises(InputError, match=r"^n=65: plain takes up to 64: a tile holds no more$"):
+        explain(toy.LADDER, limited, FakeSimulator, 65)
 
 
 @pytest.mark.parametrize("lines", [True, False])

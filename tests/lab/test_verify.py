@@ -124,7 +124,7 @@ def test_an_inexact_rung_must_state_a_tolerance(stated):
 def test_sizes_beyond_the_largest_are_left_out_or_refused():
     small = dataclasses.replace(toy.NEIGHBOURS, max_n=2)
     assert [verdict.n for verdict in verify(small, FakeGpu())] == [0, 1, 2]
-    with pytest.raises(InputError, match="up to n = 2, not 3: one block"):
+    with pytest.raises(InputError, match=r"^n=3: neighbours takes up to 2: one block"):
         verify(small, FakeGpu(), [1, 3])
     with pytest.raises(InputError, match="no size"):
         verify(small, FakeGpu(), [])

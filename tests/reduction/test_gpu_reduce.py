@@ -494,6 +494,8 @@ def test_nothing(gpu: SimulatedDevice) -> None:
     assert np.isnan(wl.reduce(nothing, "mean", device=gpu))
     with pytest.raises(errors.InputError, match="min of no elements is not defined"):
         wl.reduce(nothing, "min", device=gpu)
+    with pytest.raises(errors.InputError, match="min of no elements is not defined"):
+        wl.reduce(gpu.to_device(np.empty((0, 0))), "min", axis=1, device=gpu)
     empty_axis = gpu.to_device(np.ones((3, 0)))
     assert host(wl.reduce(empty_axis, axis=1, device=gpu)).tolist() == [0, 0, 0]
     assert wl.reduce(np.empty((0, 3)), device=gpu) == 0

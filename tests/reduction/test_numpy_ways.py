@@ -314,7 +314,7 @@ def test_ptp_of_what_is_no_number():
         np.testing.assert_array_equal(wl.reduce(rows, "ptp", axis=1), np.ptp(rows, axis=1))
     found = wl.reduce(rows, "nanptp", axis=1)
     np.testing.assert_array_equal(found, [2, inf, nan, inf, nan])
-    for values in (np.empty(0), np.empty((2, 0))):
+    for values in (np.empty(0), np.empty((2, 0)), np.empty((0, 0))):
         with pytest.raises(InputError, match="values: ptp of no elements is not defined"):
             wl.reduce(values, "ptp", axis=-1)
     with pytest.raises(InputError, match="where: ptp is not defined where the mask leaves no"):

@@ -14,6 +14,7 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.device import crew
+from warpladder.errors import InputError
 from warpladder.reduction.cpu import engine as cpu
 from warpladder.reduction.cpu import jobs
 from warpladder.reduction.gpu import finish
@@ -634,3 +635,11 @@ def test_an_error_in_a_worker_is_raised(monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         wl.reduce(np.ones(1_000_000), ("sum",), progress=stop)
+
+
+@pytest.mark.parametrize("op", ["min", "nanmax", "argmin", "ptp"])
+def test_no_rows_of_no_elements_are_refused_as_numpy_refuses_them(op: str) -> None:
+    with pytest.raises(InputError, match=f"values: {op} of no elements is not defined"):
+        wl.reduce(np.empty((0, 2, 0)), op, axis=2)
+    assert wl.reduce(np.empty((0, 2, 3)), op, axis=2).shape == (0, 2)
+    assert wl.reduce(np.empty((0, 2, 0)), "mean", axis=2).shape == (0, 2)

@@ -24,7 +24,8 @@ LONG = np.longdouble(1).itemsize > 8
     [
         ([1j], r"values: dtype complex128 is not taken; reduce \.real and \.imag"),
         (["a"], "values: dtype <U1 is not taken; only booleans, integers and floats"),
-        ([None], "values: dtype object"),
+        ([None], "values: NoneType None is no number; give numbers alone"),
+        (np.array([1, "x"], object), "values: str 'x' is no number"),
         (np.array(["a"], np.dtypes.StringDType()), r"values: dtype StringDType\(\) is not taken"),
         (np.zeros(2, "m8[s]"), "values: dtype timedelta64"),
         ([2**70], "values: dtype object .* fit 64 bits"),
@@ -37,6 +38,7 @@ LONG = np.longdouble(1).itemsize > 8
         ),
         ({1, 2}, "values: set is no array of numbers; give an array or a list"),
         (None, "values: NoneType is no array"),
+        (-(2**70), r"values: -1180591620717411303424 does not fit 64 bits; give float\(-118"),
         (iter([[1.0], [1]]), r"chunk 1 is of int64, those before of float64; .*\.astype\(\)"),
         (iter([["a"]]), "values: chunk 0: dtype"),
         *([(np.ones(2, np.longdouble), r"values: dtype .* use \.astype")] if LONG else []),

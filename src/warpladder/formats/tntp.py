@@ -26,8 +26,9 @@ FIRST_TAG = "<NUMBER OF"
 _FIRST_THROUGH = "FIRST THRU NODE"
 _END_TAG = "END OF METADATA"
 _TAG = re.compile(r"\s*<([^>]*)>(.*)")
+_USUAL_WEIGHT = "free_flow_time"
 _STANDARD_COLUMNS = (
-    *("init_node", "term_node", "capacity", "length", "free_flow_time"),
+    *("init_node", "term_node", "capacity", "length", _USUAL_WEIGHT),
     *("b", "power", "speed", "toll", "link_type"),
 )
 
@@ -36,7 +37,7 @@ def read_tntp(file: TextFile, *, weight: str | int | None = None) -> EdgeTable:
     """Read the links; `weight` is a column's name or number, by default ``free_flow_time``."""
     counts, start = _read_metadata(file)
     names = _column_names(file, start)
-    column = _weight_column(file, names, "free_flow_time" if weight is None else weight)
+    column = _weight_column(file, names, weight)
     n, _ = counts["NUMBER OF NODES"]
 
     fields = [Field("ignored", name) for name in names]
@@ -125,13 +126,19 @@ def _plain(name: str) -> str:
     return "_".join(name.lower().split())
 
 
-def _weight_column(file: TextFile, names: list[str], weight: str | int) -> int:
-    column = column_number(weight)
-    if column is None and isinstance(weight, str) and _plain(weight) in names:
-        column = names.index(_plain(weight))
+def _weight_column(file: TextFile, names: list[str], weight: str | int | None) -> int:
+    wanted = _USUAL_WEIGHT if weight is None else weight
+    column = column_number(wanted)
+    if column is None and isinstance(wanted, str) and _plain(wanted) in names:
+        column = names.index(_plain(wanted))
     if column is None or not 2 <= column < len(names):
+        choice = shortened(", ".join(names[2:]), 160)
+        if weight is None:
+            raise InputError(
+                f"{file.path}: there is no column {_USUAL_WEIGHT!r}, which is taken for the weight "
+                f"unless weight=NAME says otherwise; choose from {choice}"
+            )
         raise InputError(
-            f"{file.path}: weight={weight!r} is no column of weights; "
-            f"choose from {shortened(', '.join(names[2:]), 160)}"
+            f"{file.path}: weight={weight!r} is no column of weights; choose from {choice}"
         )
     return column

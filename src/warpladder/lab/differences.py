@@ -7,10 +7,9 @@ from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
 from math import inf
 
-from warpladder.errors import InputError
 from warpladder.lab.devices import Simulated
 from warpladder.lab.explain import Counted, Listing, count_lines, size_to_explain
-from warpladder.lab.verify import PredictionResult
+from warpladder.lab.verify import PredictionResult, refuse_beyond
 from warpladder.rung import Ladder, Rung
 from warpladder.simulator.checks.counters import Counters
 
@@ -158,9 +157,9 @@ def compare(
         ``n`` is more than one of them takes.
     """
     most = min(inf if rung.max_n is None else rung.max_n for _, rung in (after, before))
-    if n is not None and n > most:
-        limited = next(rung for _, rung in (after, before) if rung.max_n == most)
-        raise InputError(f"n={n}: {limited.name} takes up to {most}: {limited.limits}")
+    if n is not None:
+        for _, rung in (after, before):
+            refuse_beyond(rung, n)
     size = int(min(_size(after, before), most)) if n is None else n
     first, second = (Side(*one, count_lines(*one, device_factory, size)) for one in (before, after))
     kernels = tuple(_pairs(first.counted.kernels, second.counted.kernels))

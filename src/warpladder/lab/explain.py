@@ -20,6 +20,7 @@ from warpladder.lab.verify import (
     check_predictions,
     check_wrong,
     count,
+    refuse_beyond,
 )
 from warpladder.rung import Ladder, Rung, WrongRung
 from warpladder.simulator.checks.counters import Counters
@@ -164,7 +165,14 @@ def explain(
         verified; for a wrong rung, that at which it is shown.
     seen
         What was counted before, as `check_predictions` has it, where several rungs are explained.
+
+    Raises
+    ------
+    InputError
+        ``n`` is more than the rung takes.
     """
+    if n is not None:
+        refuse_beyond(rung, n)
     seen = {} if seen is None else seen
     wrong = wrong_record(ladder, rung)
     size = size_to_explain(ladder, rung) if n is None else n

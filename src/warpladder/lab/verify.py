@@ -37,6 +37,7 @@ __all__ = [
     "count",
     "judge",
     "pose",
+    "refuse_beyond",
     "run",
     "sizes_of",
     "verify",
@@ -185,18 +186,29 @@ def verify(
         raise InputError(f"{rung.name} runs kernels: it needs a device, simulator or cuda")
     if rung.on == "gpu" and (device is None or isinstance(device, Simulated)):
         raise InputError(f"{rung.name} runs on a GPU only: {rung.limits}")
-    limit = math.inf if rung.max_n is None else rung.max_n
     if sizes is None:
         asked = sizes_of(rung, simulated=isinstance(device, Simulated))
     else:
         asked = list(sizes)
     if not asked:
-        takes = "" if rung.max_n is None else f"; it takes up to n = {limit}"
+        takes = "" if rung.max_n is None else f"; it takes up to n = {rung.max_n}"
         raise InputError(f"{rung.name}: there is no size to verify it at{takes}")
-    if max(asked) > limit:
-        raise InputError(f"{rung.name} takes up to n = {limit}, not {max(asked)}: {rung.limits}")
+    refuse_beyond(rung, max(asked))
     poisoned: Any = None if device is None else Poisoned(device)
     return [_verify(rung, poisoned, n, seed) for n in asked]
+
+
+def refuse_beyond(rung: Rung, n: int) -> None:
+    """Refuse a problem size that is more than a rung takes.
+
+    Raises
+    ------
+    InputError
+        It says how many it takes, and why no more.
+    """
+    if rung.max_n is not None and n > rung.max_n:
+        why = f": {rung.limits}" if rung.limits else ""
+        raise InputError(f"n={n}: {rung.name} takes up to {rung.max_n}{why}")
 
 
 def sizes_of(rung: Rung, *, simulated: bool) -> list[int]:

@@ -27,6 +27,7 @@ __all__ = [
     "as_outs",
     "axes_of",
     "check_outs",
+    "check_some",
     "may_take",
     "named",
     "naming",
@@ -207,6 +208,18 @@ def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> l
     for out, result in zip(outs, results, strict=True):
         np.copyto(out, result.reshape(shape))
     return list(outs)
+
+
+def check_some(plan: Plan, shape: tuple[int, ...], axes: Sequence[int]) -> None:
+    """Refuse what is not defined for no elements also where there is no row of them, as NumPy does.
+
+    Raises
+    ------
+    InputError
+        As `Plan.finish` does for a row without elements.
+    """
+    if 0 in shape and not prod(shape[axis] for axis in axes):
+        plan.finish(plan.new(1), 1, 0, 0)
 
 
 def may_take(out: Any, values: NDArray[Any]) -> bool:

@@ -19,6 +19,7 @@ from warpladder.reduction.answers import (
     as_keepdims,
     as_outs,
     check_outs,
+    check_some,
     may_take,
     named,
     put_into,
@@ -273,10 +274,8 @@ def reduce(
                 way = way or answer(asked, array.dtype, accuracy, False)
                 found = way(array, NO_MASK, ddof)
             if where is not None:
-                is_begun = initial is not None
-                found = answer_beside_mask(
-                    array, asked, axis, where, accuracy, ddof, keepdims, is_begun
-                )
+                options: Any = accuracy, ddof, keepdims, initial is not None
+                found = answer_beside_mask(array, asked, axis, where, *options)
             elif found is None and array.flags.carray:
                 found = answer_of_few(array, asked, axis, NO_MASK, accuracy, ddof, keepdims)
             if found is None and where is None:
@@ -284,7 +283,7 @@ def reduce(
         if found is not None:
             return found if after is None else after(found)
     if out is not None and type(values) is _ARRAY and progress is None and may_take(out, values):
-        options: Any = {"accuracy": accuracy, "ddof": ddof, "keepdims": keepdims, "device": device}
+        options = {"accuracy": accuracy, "ddof": ddof, "keepdims": keepdims, "device": device}
         # To suppress errors takes half a microsecond.
         try:
             found = reduce(
@@ -379,6 +378,7 @@ def _reduce_new(
     plan = plan_for(array.dtype, masked=mask is not None)
     shape = shape_left(array.shape, axes, keepdims=keepdims)
     check_outs(outs, plan, shape)
+    check_some(plan, array.shape, axes)
     if mask is None and run is accumulate and go_in_floats(array, axes, at_once=len(requests)):
         plan = replace(plan, parts=plan_for(np.dtype(np.float32)).parts)
     results = reduce_array(run, plan, array, axes, mask, ddof, progress)

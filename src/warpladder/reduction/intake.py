@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from operator import countOf
 from typing import Any
 
@@ -17,6 +17,7 @@ from warpladder.call import naming_reader
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.arrays import known_dtype
 from warpladder.formats.missing import refuse_missing
+from warpladder.formats.text import shortened
 from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
 from warpladder.reduction.memory.copies import Buffers, lent
 from warpladder.reduction.memory.layout import NO_MASK, Span, Tile
@@ -77,12 +78,15 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     _refuse_sparse(values, name)
     refuse_missing(values, name)
     array = _read(values, name, "numbers")
+    if array.dtype == object and not array.ndim and isinstance(values, Integral):
+        raise InputTypeError(f"{name}: {values} does not fit 64 bits; give float({values})")
     if array.dtype == object and not array.ndim:
         or_chunks = _OR_CHUNKS if name == "values" and isinstance(values, Iterable) else ""
         raise InputTypeError(
             f"{name}: {type(values).__name__} is no array of numbers; give an array or a list"
             + or_chunks
         )
+    _refuse_no_numbers(array, name)
     check_dtype(array.dtype, name)
     _refuse_hidden(values, name, array.ndim)
     _refuse_rounded(values, array, name)
@@ -97,6 +101,17 @@ def _read(values: Any, name: str, kind: str) -> NDArray[Any]:
         raise InputTypeError(
             f"{name}: cannot be read as an array of {kind}: {fault}{or_chunks}"
         ) from None
+
+
+def _refuse_no_numbers(array: NDArray[Any], name: str) -> None:
+    """Refuse objects of which one is no number at all."""
+    if array.dtype == object:
+        for one in array.flat:
+            if not isinstance(one, Number):
+                raise InputTypeError(
+                    f"{name}: {type(one).__name__} {shortened(repr(one), 40)} is no number; give "
+                    "numbers alone"
+                )
 
 
 def _refuse_hidden(values: Any, name: str, depth: int) -> None:
@@ -189,7 +204,7 @@ def check_dtype(dtype: np.dtype[Any], name: str) -> None:
     remedy = {
         "c": "reduce .real and .imag, or abs()",
         "f": "use .astype('float64')",
-        "O": "use .astype('float64'), or a list of numbers that fit 64 bits",
+        "O": "use numpy.asarray(values, 'float64'), or numbers that fit 64 bits",
         "V": "use .astype('float32')",
     }.get(
         "" if issubclass(dtype.type, np.void) else dtype.kind,

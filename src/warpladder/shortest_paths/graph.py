@@ -374,7 +374,8 @@ def refuse_masked_matrix(matrix: Any) -> None:
     rows = matrix if isinstance(matrix, list | tuple) else [matrix]
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise InputTypeError(
-            "graph: masked arrays are not taken; fill them first, as in matrix.filled(np.inf)"
+            "graph: masked arrays are not taken; fill them first, as in "
+            "matrix.astype(float).filled(np.inf)"
         )
 
 

@@ -104,6 +104,9 @@ class ShortestPaths:
     def path(self, source: Hashable, target: Hashable) -> list[Any]:
         """Return the labels along a shortest path, both ends included; empty where there is none.
 
+        There is none where no path leads, nor where a negative cycle that was marked makes ever
+        shorter ones: `unbounded` says which.
+
         Raises
         ------
         InputError

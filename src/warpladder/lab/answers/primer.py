@@ -107,8 +107,9 @@ ANSWERS = {
     ),
     "shared-reverse": Answer(
         """All 256 pass it, for a barrier waits for every thread of the block; 232 write. If the
-        barrier stood inside the guard, the first warps would wait there for threads that never
-        come.""",
+        barrier stood inside the guard, 24 threads would never come to it, and what then happens is
+        undefined. GPUs of today count threads that have ended as arrived, so that it works as often
+        as it is tried; nothing says that the next one will.""",
         (
             Prediction("barriers", "==", 32, 1000, "8 warps of each of 4 blocks, full or not"),
             Prediction("global_store_bytes", "==", 4000, 1000, "1000 threads write 4 bytes"),

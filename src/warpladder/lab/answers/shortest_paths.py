@@ -61,7 +61,7 @@ ANSWERS = {
         """278,784, 528 for each of 528 blocks, and again as long as one is behind. With a counter
         it would be 528 additions, and one word that all of them watch."""
     ),
-    "grid-sync": Answer("""About 2.5 us: 5.1 ms more over 2,048 steps whose loads are the same."""),
+    "grid-sync": Answer("""About 2.5 us: 5.2 ms more over 2,048 steps whose loads are the same."""),
     "pivot-in-run": Answer(
         """The last one: four lanes whose run ends with a row read the entry of the row behind it,
         in which they have no cell. Without it a warp would make 33 of them.""",

@@ -21,6 +21,7 @@ ITEMS = (
         ("IM problem statement",),
         "four rows of related ids, and the answer for two in common",
         ("warpladder overlap", "tests/formats/test_sets.py"),
+        "Its table leaves out row 4, which shares 10 and 17 with row 3; ours has the pair.",
     ),
     Item(("IM row against chunk",), "first experiment: one row, a thread for each other row"),
     Item(("IM 2-D grid",), "second experiment: a block for each pair, a thread for each id"),

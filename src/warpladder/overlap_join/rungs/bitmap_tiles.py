@@ -12,7 +12,7 @@ Bitmaps lie word by word, not row by row: word w of all rows, one behind the oth
 neighbouring words, from both memories, without conflicts. A first kernel sets the bits.
 
 Expect: the work follows the universe, not the rows: 50,000 ids are 1,563 words to a pair, where
-1,000 ids in common would be 31,250 comparisons of a warp. That is 20 times less. `popc` runs at 16
+rows of 1,000 ids would be 31,250 comparisons of a warp. That is 20 times less. `popc` runs at 16
 per clock and multiprocessor, half a warp's, and so it limits. At n = 64 one block has all pairs: 2
 words, filled up to 16, of 64 rows and once more of 64, 64 requests, each of 4 sectors.
 

@@ -12,7 +12,7 @@ from warpladder.device.foreign import adopted, check_on, is_on_gpu, like, numpy_
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction.answers import check_outs, shape_left
+from warpladder.reduction.answers import check_outs, check_some, shape_left
 from warpladder.reduction.gpu.finish import finished_there
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
@@ -117,6 +117,7 @@ def reduce_there(
     check_axes_of_indices(plan.requests, axes, len(whole))
     shape = shape_left(whole, axes, keepdims=keepdims)
     check_outs(outs, plan, shape, device)
+    check_some(plan, whole, axes)
     return _reduce(_Task(device, values, axes, mask, shape, outs, key), plan, ddof)
 
 

@@ -1,9 +1,9 @@
 """Four elements per load: a thread asks for 16 bytes at once.
 
-Idea: the widest load of a GPU brings 16 bytes to a thread, four int32, if they begin at a multiple
-of 16. The array is seen as groups of four, and threads walk over groups. Up to three elements are
-left at the end; the first threads take one each. Every array here begins on a boundary, as all
-memory does that CUDA hands out.
+Idea: the widest load that every GPU has brings 16 bytes to a thread, four int32, if they begin at a
+multiple of 16. The array is seen as groups of four, and threads walk over groups. Up to three
+elements are left at the end; the first threads take one each. Every array here begins on a
+boundary, as all memory does that CUDA hands out.
 
 Below: a load instruction, an index and a test for each element.
 

@@ -103,7 +103,7 @@ def answer_to(
     """Return the way to the result over an axis, several, or all, of arrays of a shape."""
     size, ndim = prod(shape), len(shape)
     axes = axes_of(axis, ndim)
-    if axes is None or not (values.isnative and size):
+    if axes is None or not size or not values.isnative or values.hasobject:
         return long_way
     if type(axis) is tuple and plan_of(op, values, accuracy, masked).ordered:
         return long_way
@@ -244,7 +244,7 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
     InputError, InputTypeError
         As `reduce` does.
     """
-    if not values.isnative:
+    if not values.isnative or values.hasobject:
         return long_way
     plan = plan_of(op, values, accuracy, masked)
     if are_names(op):

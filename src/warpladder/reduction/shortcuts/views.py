@@ -111,7 +111,7 @@ def _way_to(
     """Return the way to the result for arrays of a shape and strides, aligned or not."""
     shape, strides, is_aligned = lies
     axes = axes_of(axis, len(shape))
-    if axes is None or not prod(shape):
+    if axes is None or not prod(shape) or values.hasobject:
         return _long_way
     whole = stand_in(values, shape, strides, is_aligned=is_aligned)
     steps = _in_steps(op, whole, axes, accuracy, shape_left(shape, axes, keepdims=keepdims))

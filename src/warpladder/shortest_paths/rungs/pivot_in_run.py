@@ -27,7 +27,7 @@ the register gain anything: with three loads for each cell and nothing kept the 
 of the time (`benchmarks/gpu_variants.py`). The loads that it saves find their sectors in a cache,
 and the compiler puts a branch around the reload at a row's end, in every step of the loop (BSSY and
 BSYNC in `warpladder sass --full`), where without the register there is none. For the source, on a
-GTX 960, it won: 2,730 ms against 3,206 ms.
+GTX 960, it won: 2,730 against 3,206, taken for ms.
 
 Source: CF E, listing 7
 
