@@ -36,6 +36,12 @@ class Faults:
         block, thread = self.indices_of(ident)
         return f"block {_triple(block)}, thread {_triple(thread)}"
 
+    def _who_of(self, idents: NDArray[np.int64]) -> str:
+        """Return the first of some threads, and how many more there are."""
+        more = len(idents) - 1
+        others = f" and {more} more thread{'s' * (more > 1)}" if more else ""
+        return f"{self.who(int(idents[0]))}{others}"
+
     def at(self, site: Site) -> str:
         """Return ``kernel, file.py line 12``."""
         return f"{self.kernel} ({Path(site.filename).name}, line {site.line})"
@@ -251,21 +257,29 @@ class Faults:
                 "grid barrier; the others have returned",
             )
 
-    def deadlock(self, sites: list[Site]) -> NoReturn:
+    def deadlock(self, sites: list[Site], idents: NDArray[np.int64]) -> NoReturn:
         """Report threads that wait for one another for ever."""
-        lines = ", ".join(_short(site) for site in sites[:6])
         raise KernelFaultError(
             "synccheck",
-            f"{self.kernel}: threads wait for one another at different barriers and "
-            f"none can go on, near {lines}",
+            f"{self.kernel}: threads wait for one another at different barriers and none can go "
+            f"on, near {_lines(sites)}: {self._who_of(idents)}",
         )
 
-    def livelock(self, sites: list[Site], resident: int | None, device: str) -> NoReturn:
+    def endless_loop(self, sites: list[Site], idents: NDArray[np.int64]) -> NoReturn:
+        """Report threads that go round in a loop without end, whatever others do."""
+        raise KernelFaultError(
+            "livelock",
+            f"{self.kernel}: threads go round in a loop without end, near {_lines(sites)}: nothing "
+            f"changes there that decides whether it ends, for {self._who_of(idents)}",
+        )
+
+    def livelock(
+        self, sites: list[Site], idents: NDArray[np.int64], resident: int | None, device: str
+    ) -> NoReturn:
         """Report threads that repeat the same steps for ever."""
-        lines = ", ".join(_short(site) for site in sites[:6])
         text = (
-            f"{self.kernel}: threads repeat the same steps without end, near {lines}: "
-            "what they wait for is written by nobody"
+            f"{self.kernel}: threads repeat the same steps without end, near {_lines(sites)}: "
+            f"what {self._who_of(idents)} wait for is written by nobody"
         )
         if resident is not None:
             text += (
@@ -273,6 +287,10 @@ class Faults:
                 f"blocks are resident, all that {device} holds at a time"
             )
         raise KernelFaultError("livelock", text)
+
+
+def _lines(sites: list[Site]) -> str:
+    return ", ".join(_short(site) for site in sites[:6])
 
 
 def _one(value: Any, position: int) -> Any:

@@ -107,7 +107,7 @@ def release(batch: BatchState) -> str | None:
         return "grid"
     if (waiting & SPINNING).any():
         return "stuck"
-    return batch.launch.faults.deadlock(batch.sites())
+    return batch.launch.faults.deadlock(batch.sites(), batch.threads_left())
 
 
 def _release_warps(batch: BatchState) -> bool:

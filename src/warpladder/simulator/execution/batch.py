@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.simulator.execution.barriers import arrive, release
+from warpladder.simulator.execution.endless import EndlessWatch
 from warpladder.simulator.execution.frame import Frame
 from warpladder.simulator.execution.launch import Launch
 from warpladder.simulator.execution.spinning import SpinWatch
@@ -37,7 +38,7 @@ class Batch(BatchState):
         #: a step touches few; those are set back after it. A fresh list for each step took a fifth
         #: of the time of `register-tiles`.
         self._variables = list(self.program.template)
-        self.spin = SpinWatch(self)
+        self.spin, self.endless = SpinWatch(self), EndlessWatch()
         #: Steps since those who spin were last woken, and whether memory has changed since.
         self._rested, self._has_news = 0, False
 
@@ -47,6 +48,7 @@ class Batch(BatchState):
         """Run until ``"done"``, ``"grid"`` (waiting at a grid barrier) or ``"stuck"``."""
         blocks = self.program.blocks
         self._wake()
+        self.endless.restart()
         while True:
             self._rested += 1
             self._has_news |= self.spin.changed(self)
@@ -74,6 +76,7 @@ class Batch(BatchState):
             self._step(block, where)
             if self.spin.give_up(self, where, block) and self._nobody_else():
                 return "stuck"
+            self._check_end(where, block)
 
     def _run_together(self) -> bool:
         """Run all threads until they part or wait; return whether they would repeat themselves.
@@ -99,6 +102,7 @@ class Batch(BatchState):
                 environment[slot] = template[slot]
             if spin.give_up(self, None, block):
                 return True
+            self._check_end(None, block)
         return False
 
     def _choose(self) -> tuple[int, NDArray[np.intp] | None] | None:
@@ -121,6 +125,7 @@ class Batch(BatchState):
         if len(where) + self.gone == self.count:
             self.compact(where)
             self.spin.restart(self)
+            self.endless.restart()
             return low, None
         return low, where
 
@@ -191,10 +196,17 @@ class Batch(BatchState):
         """Let others run in place of the threads that spin; return whether there are none."""
         ran = self.spin.ran
         self.spin.restart(self)
+        self.endless.restart()
         if self.converged is not None or ran is None:
             return True
         self.counters[ran & (self.counters < AT_BLOCK)] |= SPINNING
         return False
+
+    def _check_end(self, where: NDArray[np.intp] | None, block: Block) -> None:
+        """End the launch where the loop that threads are in never ends."""
+        if self.endless.goes_round(self, block):
+            at_work = self.lanes.ident if where is None else self.lanes.ident[where]
+            self.launch.faults.endless_loop(sorted(self.endless.sites), at_work)
 
     def _wake(self) -> None:
         self._rested, self._has_news = 0, False

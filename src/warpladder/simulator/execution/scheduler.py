@@ -85,7 +85,8 @@ def _judge(launch: Launch, waiting: list[Batch], resident: int | None) -> None:
     spinning = [batch for batch in waiting if not batch.at_grid_barrier]
     if all(batch.spin.proven or batch.spin.idle_steps > IDLE_STEPS for batch in spinning):
         sites = sorted({site for batch in waiting for site in batch.sites()})
-        launch.faults.livelock(sites, resident, launch.properties.name)
+        there = spinning[0].threads_left()
+        launch.faults.livelock(sites, there, resident, launch.properties.name)
 
 
 def _blocks_per_batch(launch: Launch) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from warpladder.simulator.execution.reads import ReadLog
 from warpladder.simulator.execution.state import BatchState
 from warpladder.simulator.machine.program import Block
+from warpladder.simulator.machine.values import same
 
 __all__ = ["SpinWatch"]
 
@@ -101,11 +102,11 @@ class SpinWatch:
             converged, counters, environment = self._seen
             if (
                 converged == batch.converged
-                and _same(environment[self._telling], batch.environment[self._telling])
+                and same(environment[self._telling], batch.environment[self._telling])
                 and np.array_equal(counters, batch.counters)
             ):
                 pairs = enumerate(zip(environment, batch.environment, strict=True))
-                differing = (slot for slot, (old, new) in pairs if not _same(old, new))
+                differing = (slot for slot, (old, new) in pairs if not same(old, new))
                 first = next(differing, None)
                 if first is None:
                     return True
@@ -117,15 +118,3 @@ class SpinWatch:
             self._seen = (batch.converged, batch.counters.copy(), list(batch.environment))
             self.ran = None
         return False
-
-
-def _same(old: Any, new: Any) -> bool:
-    if old is new:
-        return True
-    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        return old.dtype == new.dtype and old.tobytes() == new.tobytes()
-    if isinstance(old, tuple) and isinstance(new, tuple):
-        return len(old) == len(new) and all(map(_same, old, new))
-    if isinstance(old, np.generic) and isinstance(new, np.generic):
-        return old.tobytes() == new.tobytes()
-    return False

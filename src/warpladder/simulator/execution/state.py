@@ -151,6 +151,11 @@ class BatchState:
             return self.count
         return int(np.count_nonzero(self.counters & AT_GRID))
 
+    def threads_left(self) -> NDArray[np.int64]:
+        """Return the numbers of the threads that have not exited."""
+        alive = slice(None) if self.converged is not None else self.counters != EXITED
+        return self.lanes.ident[alive]
+
     def sites(self) -> list[Site]:
         """Return the source lines at which threads are."""
         if self.converged is not None:

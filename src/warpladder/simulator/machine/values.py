@@ -26,6 +26,7 @@ __all__ = [
     "instead_of_cast",
     "merge",
     "narrowed",
+    "same",
     "scalar_dtype",
     "select_item",
     "take",
@@ -89,6 +90,19 @@ def expand(value: Any, count: int, dtype: np.dtype[Any] | None = None) -> NDArra
     if isinstance(value, np.ndarray):
         return value
     return np.full(count, value, dtype=dtype)
+
+
+def same(old: Any, new: Any) -> bool:
+    """Tell whether two values are the same to the bit, where they can be compared."""
+    if old is new:
+        return True
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        return old.dtype == new.dtype and old.tobytes() == new.tobytes()
+    if isinstance(old, tuple) and isinstance(new, tuple):
+        return len(old) == len(new) and all(map(same, old, new))
+    if isinstance(old, np.generic) and isinstance(new, np.generic):
+        return old.tobytes() == new.tobytes()
+    return False
 
 
 def merge(old: Any, new: Any, where: NDArray[Any], count: int, owned: bool) -> Any:

@@ -19,6 +19,7 @@ from warpladder.simulator.frontend.inference import typed_function
 from warpladder.simulator.intrinsics.python import emit_print
 from warpladder.simulator.machine.builder import Operand, Scope
 from warpladder.simulator.machine.memory import Buffer, View
+from warpladder.simulator.machine.ordering import finish
 from warpladder.simulator.machine.program import (
     Block,
     Branch,
@@ -27,7 +28,6 @@ from warpladder.simulator.machine.program import (
     Program,
     SharedLayout,
     Site,
-    finish,
 )
 from warpladder.simulator.translation.elements import set_item
 from warpladder.simulator.translation.expressions import translate_expression

@@ -1,0 +1,87 @@
+"""Loops that go round without end although they change memory: noticed by what steers them.
+
+How long threads stay in a loop is decided by a few variables (`machine.loops`): where these are
+what they were, and all threads are where they were, the next turn ends no sooner than the last one.
+So ``while i < n`` without a step of ``i`` never ends, whatever it adds up or stores. Only what it
+does on its way may end it, as an index that walks out of an array, and so it is left alone for some
+thousand turns.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.simulator.execution.state import BatchState
+from warpladder.simulator.machine.program import Block, Site
+from warpladder.simulator.machine.values import same
+
+__all__ = ["EndlessWatch"]
+
+#: Steps without a turn of others before the state is first kept for comparison.
+_FIRST_LOOK = 2048
+#: Turns of a loop with the same state that are enough.
+_TURNS = 4096
+
+
+class _Seen(NamedTuple):
+    """Where all threads were behind a block of operations, and what steers its loop."""
+
+    block: Block
+    converged: int | None
+    counters: NDArray[np.int32]
+    values: tuple[Any, ...]
+
+
+class EndlessWatch:
+    """What steers the threads of a batch, beside what did some steps ago.
+
+    Attributes
+    ----------
+    sites
+        The source lines of the loop that goes round.
+    """
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew: others have had their turn."""
+        self._steps, self._next_look, self._turns = 0, _FIRST_LOOK, 0
+        self._seen: _Seen | None = None
+        self._telling = 0
+        self.sites: set[Site] = set()
+
+    def goes_round(self, batch: BatchState, block: Block) -> bool:
+        """Take note of a step; return whether a loop has gone round often enough."""
+        self._steps += 1
+        if self._steps < _FIRST_LOOK or block.steering is None:
+            return False
+        if self._turns == 1:
+            self.sites.update(block.sites)
+        if self._seen is not None and self._is_there_again(batch, block, self._seen):
+            self._turns += 1
+            return self._turns >= _TURNS
+        if self._steps >= self._next_look and not self._turns:
+            self._next_look = 2 * self._steps
+            values = tuple(_kept(batch.environment[slot]) for slot in block.steering)
+            self._seen = _Seen(block, batch.converged, batch.counters.copy(), values)
+        return False
+
+    def _is_there_again(self, batch: BatchState, block: Block, seen: _Seen) -> bool:
+        if seen.block is not block or seen.converged != batch.converged:
+            return False
+        environment, slots = batch.environment, block.steering
+        # Mostly the variable that last told two steps apart does so again.
+        for place in (self._telling, *range(len(slots))) if slots else ():
+            if not same(seen.values[place], environment[slots[place]]):
+                self._telling = place
+                return False
+        return np.array_equal(seen.counters, batch.counters)
+
+
+def _kept(value: Any) -> Any:
+    """Return a value that stays, where that of a variable may be changed in place."""
+    return value.copy() if isinstance(value, np.ndarray) else value
