@@ -50,6 +50,14 @@ def check(
             show_default=False,
         ),
     ] = None,
+    same_value: Annotated[
+        bool,
+        typer.Option(
+            "--same-value",
+            help="Report threads that race also where they write the same value, or what is there "
+            "already: by chance, perhaps, where arrays are full of zeros or ones.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Look for mistakes in kernels as compute-sanitizer does; no GPU is needed.
@@ -76,18 +84,19 @@ def check(
     from warpladder.lab.check import TOOLS
     from warpladder.simulator.execution.schedule import SCHEDULES, Schedule
 
+    tools = (*TOOLS, "same-value") if same_value else TOOLS
     schedules = tuple(dict.fromkeys(schedule)) if schedule else SCHEDULES
     for name in schedules:
         Schedule.named(name)
     with aside():
-        checked = list(_checked(file, schedules, n))
+        checked = list(_checked(file, schedules, n, tools))
     ok = all(one.ok for one in checked)
     if json:
         print_json(
             {
                 "file": file,
                 "ok": ok,
-                "tools": TOOLS,
+                "tools": tools,
                 "schedules": schedules,
                 "checked": [_document(one) for one in checked],
             }
@@ -101,12 +110,14 @@ def check(
         for one in checked:
             if one.stopped:
                 console.print(f"\n{one.name} could not be checked to its end: {one.stopped}")
-        console.print(f"\n{', '.join(TOOLS)}; under {', '.join(schedules)}.")
+        console.print(f"\n{', '.join(tools)}; under {', '.join(schedules)}.")
     if not ok:
         raise typer.Exit(1)
 
 
-def _checked(reference: str, schedules: tuple[str, ...], n: list[int] | None) -> Iterator[Checked]:
+def _checked(
+    reference: str, schedules: tuple[str, ...], n: list[int] | None, tools: tuple[str, ...]
+) -> Iterator[Checked]:
     """Check, with a progress bar on standard error."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -120,7 +131,7 @@ def _checked(reference: str, schedules: tuple[str, ...], n: list[int] | None) ->
             raise typer.BadParameter(
                 f"{reference} is a program and has sizes of its own", param_hint="--n"
             )
-        yield check_program(path, schedules)
+        yield check_program(path, schedules, tools)
         return
     ladder, only = _ladder(reference)
     names = [rung.name for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))]
@@ -130,7 +141,7 @@ def _checked(reference: str, schedules: tuple[str, ...], n: list[int] | None) ->
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task("rungs", total=1 if only else len(names))
-        for one in check_ladder(ladder, schedules, only, n):
+        for one in check_ladder(ladder, schedules, only, n, tools):
             yield one
             bar.advance(task)
 

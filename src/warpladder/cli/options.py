@@ -159,8 +159,10 @@ def _spelled(message: str, literals: Iterable[str], options: Mapping[str, str]) 
     whole = "|".join(rf"{re.escape(name)}\b" for name in options if "=" in name)
     names = "|".join(map(re.escape, options))
     # A value in double quotes is an advice of ours, one in single quotes what the user gave.
+    # An argument before a colon is what all that follows is about; within a sentence it is a word.
     pattern = re.compile(
-        rf"""{kept}|(?<![^ (])(?:{whole or "(?!)"}|(?P<name>{names})(?:="(?P<word>\w+)"|[=:])"""
+        rf"""{kept}|(?<![^ (])(?:{whole or "(?!)"}|(?P<name>{names})(?:="(?P<word>\w+)"|=)"""
+        rf"""|(?:(?<![^(])|(?<=[:;] ))(?P<about>{names}):"""
         r"""|'[^']*'|"[^"]*")"""
     )
 
@@ -168,10 +170,10 @@ def _spelled(message: str, literals: Iterable[str], options: Mapping[str, str]) 
         name = found["name"]
         if found["kept"] is not None:
             return found[0]
+        if found["about"]:
+            return f"{options[found['about']]}:"
         if name is None:
             return options.get(found[0], found[0])
-        if found[0].endswith(":"):
-            return f"{options[name]}:"
         if found["word"]:
             return f"{options[name]} {found['word']}"
         # "weight= does not apply" has a blank already.

@@ -63,6 +63,10 @@ _WORDS = (
         r"it returns now one of these types, now another: \1; give them one type",
     ),
     (
+        r"Untyped global name '(literal_\w+)': Cannot determine Numba type of <class 'function'>",
+        r"Numba compiles no \1 for GPUs; write the turns of the loop out",
+    ),
+    (
         r"Untyped global name '(\w+)': Cannot determine Numba type of <class 'function'>",
         r"\1 is a plain Python function; decorate it with DECORATOR",
     ),

@@ -139,6 +139,8 @@ class LineGrammar:
             row_id, brace, rest = line.partition("{")
             if not brace:
                 raise chunk.error(index, "a line like '1 {2, 5, 6}'")
+            if "}" not in rest:
+                raise chunk.error(index, "'}' behind the ids", quoted(brace + rest.rstrip()))
             return row_id.strip(), brace + rest
         fields = split_fields(chunk, index, self.separator)
         if len(fields) != self.columns:

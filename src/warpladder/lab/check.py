@@ -100,6 +100,7 @@ def check_ladder(
     schedules: Sequence[str],
     only: str | None = None,
     sizes: Iterable[int] | None = None,
+    tools: Sequence[str] = TOOLS,
 ) -> Iterator[Checked]:
     """Yield what the checks find in each rung at its sizes, then in each wrong one at its own.
 
@@ -113,17 +114,21 @@ def check_ladder(
         The name of one rung.
     sizes
         Instead of those of the rungs' tasks; too large ones for a rung are left out.
+    tools
+        The checks: `TOOLS`, and ``"same-value"`` perhaps.
     """
     chosen = None if sizes is None else tuple(sizes)
     for rung in ladder.rungs:
         if only in {None, rung.name}:
-            yield _check_rung(rung, schedules, chosen)
+            yield _check_rung(rung, schedules, chosen, tools)
     for wrong in ladder.wrong:
         if only in {None, wrong.rung.name}:
-            yield _check_wrong(wrong, schedules)
+            yield _check_wrong(wrong, schedules, tools)
 
 
-def _check_rung(rung: Rung, schedules: Sequence[str], sizes: tuple[int, ...] | None) -> Checked:
+def _check_rung(
+    rung: Rung, schedules: Sequence[str], sizes: tuple[int, ...] | None, tools: Sequence[str]
+) -> Checked:
     checked = Checked(rung.name)
     if rung.on != "device":
         checked.skipped = "runs on the CPU" if rung.on == "cpu" else "runs on a GPU only"
@@ -135,16 +140,16 @@ def _check_rung(rung: Rung, schedules: Sequence[str], sizes: tuple[int, ...] | N
         checked.skipped = f"takes up to n = {rung.max_n}"
     for schedule in schedules:
         for n in able:
-            _check(checked, partial(_run, rung, n), n, schedule)
+            _check(checked, partial(_run, rung, n), n, schedule, tools)
     return checked
 
 
-def _check_wrong(wrong: WrongRung, schedules: Sequence[str]) -> Checked:
+def _check_wrong(wrong: WrongRung, schedules: Sequence[str], tools: Sequence[str]) -> Checked:
     if wrong.caught_by not in {*TOOLS, "livelock"}:
         return Checked(wrong.rung.name, skipped=f"is caught by {wrong.caught_by}, and by no check")
     checked = Checked(wrong.rung.name, expected=wrong.caught_by)
     for schedule in schedules:
-        _check(checked, partial(_run, wrong.rung, wrong.n), wrong.n, schedule)
+        _check(checked, partial(_run, wrong.rung, wrong.n), wrong.n, schedule, tools)
     return checked
 
 
@@ -163,7 +168,7 @@ def _run(rung: Rung, n: int) -> None:
         raise
 
 
-def check_program(path: Path, schedules: Sequence[str]) -> Checked:
+def check_program(path: Path, schedules: Sequence[str], tools: Sequence[str] = TOOLS) -> Checked:
     """Return what the checks find in a program that launches kernels; what it prints is dropped.
 
     ``numba.cuda`` is the simulated GPU for it. It runs once under each schedule, and again for each
@@ -176,17 +181,23 @@ def check_program(path: Path, schedules: Sequence[str]) -> Checked:
     """
     checked = Checked(str(path))
     for schedule in schedules:
-        _check(checked, partial(run_program, path), None, schedule)
+        _check(checked, partial(run_program, path), None, schedule, tools)
     if not checked.launches and not checked.stopped:
         raise nothing_launched(path)
     return checked
 
 
-def _check(checked: Checked, start: Callable[[], Any], n: int | None, schedule: str) -> None:
+def _check(
+    checked: Checked,
+    start: Callable[[], Any],
+    n: int | None,
+    schedule: str,
+    tools: Sequence[str],
+) -> None:
     """Run something with all checks; where one finds something, once more with the others."""
     from warpladder.simulator.watch import watched
 
-    left = list(TOOLS)
+    left = list(tools)
     while left and not checked.stopped:
         with watched(checks=left, schedule=schedule) as seen:
             try:
@@ -205,6 +216,8 @@ def _check(checked: Checked, start: Callable[[], Any], n: int | None, schedule: 
         if found.check not in left:
             return
         left.remove(found.check)
+        if found.check == "racecheck" and "same-value" in left:
+            left.remove("same-value")
 
 
 def _note(

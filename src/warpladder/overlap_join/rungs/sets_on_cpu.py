@@ -10,7 +10,7 @@ Expect: n (n - 1) / 2 merges, each of at most as many steps as both rows have id
 the rows take four times as long. Which row steps on depends on the data, so a core guesses and is
 often wrong: a step takes several clocks. IM's kernels on the GPU do not merge. They compare every
 id of a row with every id of the other: with 1,000 ids to a row 500 times as many comparisons.
-IM's own example leaves out that its rows 3 and 4 share two ids, 10 and 17.
+IM's own table leaves out that its rows 3 and 4 share two ids as well.
 
 Source: IM problem statement
 

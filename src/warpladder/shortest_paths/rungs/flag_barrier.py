@@ -24,7 +24,7 @@ B flags each, so the traffic of one meeting grows with B**2.
 Found: it loses. On an NVIDIA H200 (2026-11-27), at n = 2048, the one launch takes 374 ms and the
 2048 launches of `strided-cells` 41.0 ms. Launches are cheap there, and meetings are not: at each of
 them 528 blocks read 528 flags. For the source, on a GTX 960, the flags won: 3,206 against
-5,623.5, without a unit that is named; ms, if its loop on a CPU is to take 4.7 ns a step.
+5,623.5, in a unit that it does not name and that must be ms.
 
 Source: CF D
 

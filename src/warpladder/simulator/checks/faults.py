@@ -73,7 +73,8 @@ class Faults:
 
     def _named(self, view: View) -> str:
         space = getattr(view.buffer, "space", "global")
-        return view.name if space == "global" else f"{space} array {view.name}"
+        is_nameless = view.name.startswith("a ")
+        return view.name if space == "global" or is_nameless else f"{space} array {view.name}"
 
     def misaligned(self, lanes: Lanes, view: View, first: int, site: Site, verb: str) -> NoReturn:
         """Report an access to an address that is no multiple of the element's size."""

@@ -21,7 +21,8 @@ class Checks:
     race
         ``"racecheck"``: threads that access a place, one of them writing, with nothing between.
     same_value
-        ``"same-value"``: report races also where all threads write the same value.
+        ``"same-value"``: report races also where all threads write the same value, or what is in
+        global memory already.
     init
         ``"initcheck"``: reads of memory that nobody has written.
     sync

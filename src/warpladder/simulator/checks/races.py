@@ -10,8 +10,8 @@ Atomic operations do not race with each other.
 
 For each place the last plain write is remembered, with a second thread where several wrote the
 same, the last atomic operation, and two threads each of the last writes of what was there already
-and reads: of a race that involves a thread from before those, another pair is reported. A write of
-what is there already races with nobody who reads.
+and reads: of a race that involves a thread from before those, another pair is reported. In global
+memory a write of what is there already races with nobody who reads.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from warpladder.simulator.checks.clocks import Clocks
 from warpladder.simulator.checks.moments import Moments
+from warpladder.simulator.checks.rewrites import bits_of, writes_that_change
 from warpladder.simulator.checks.shadow import Shadow
 from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
 from warpladder.simulator.machine.memory import Buffer, View
@@ -155,9 +156,10 @@ class RaceChecker:
         first = at if view.unit == buffer.granule else at * view.unit // buffer.granule
         changed = None
         if verb == "store" and not self.report_same_value:
-            changed = _changed(buffer, view, at, value)
+            changed = writes_that_change(buffer, view, at, value)
         for step in range(max(1, view.dtype.itemsize // buffer.granule)):
-            found = self._check(buffer.shadow, first + step, now, verb, changed, value)
+            in_shared = buffer.space == "shared"
+            found = self._check(buffer.shadow, first + step, now, verb, changed, value, in_shared)
             if found is not None:
                 k, past, verb_before, remark = found
                 before = verb_before, self._sites[int(past[1])], int(past[0])
@@ -181,14 +183,18 @@ class RaceChecker:
         verb: str,
         changed: NDArray[np.bool_] | None,
         value: Any,
+        in_shared: bool,
     ) -> tuple[int, tuple[int, int], str, str] | None:
         if changed is not None and np.count_nonzero(changed) < len(changed):
-            found = self._rewrite(shadow, place, now, ~changed)
+            found = self._rewrite(shadow, place, now, ~changed, in_shared)
             if found is not None or not np.count_nonzero(changed):
                 return found
         if verb != "load":
             shadow.settle_reads()
-        for kind, verb_before in _OPPONENTS[verb]:
+        opponents = _OPPONENTS[verb]
+        if in_shared and verb == "load" and shadow.rewriter is not None:
+            opponents += _REWRITES
+        for kind, verb_before in opponents:
             past: NDArray[np.int64] | None = getattr(shadow, kind)
             if past is None:
                 continue
@@ -206,14 +212,29 @@ class RaceChecker:
         return None
 
     def _rewrite(
-        self, shadow: Shadow, place: NDArray[np.int64], now: _Now, same: NDArray[np.bool_]
+        self,
+        shadow: Shadow,
+        place: NDArray[np.int64],
+        now: _Now,
+        same: NDArray[np.bool_],
+        in_shared: bool,
     ) -> tuple[int, tuple[int, int], str, str] | None:
-        """Note stores of what is there already: whoever reads may do so before or after them."""
-        if shadow.atomic is not None:
-            bad = self._unordered(shadow.atomic, place, now)
+        """Note stores of what is there already: with which other stores nobody can tell.
+
+        In global memory whoever reads may do so before or after them, too: steps of Floyd-Warshall
+        write rows and columns as they are while others read them. In shared memory such a reader
+        has missed a barrier, and the same numbers are chance, mostly zeros or ones.
+        """
+        if in_shared:
+            shadow.settle_reads()
+        for kind, verb in (*_ATOMICS, *_READS) if in_shared else _ATOMICS:
+            past: NDArray[np.int64] | None = getattr(shadow, kind)
+            if past is None:
+                continue
+            bad = self._unordered(past, place, now)
             bad &= same
             if np.count_nonzero(bad):
-                return self._met(shadow.atomic, place, bad, "atomic")
+                return self._met(past, place, bad, verb)
         shadow.note("rewriter", place[same], now.ident[same], now.last[same])
         return None
 
@@ -345,14 +366,14 @@ class RaceChecker:
         winner = np.zeros(int(place.max()) + 1 - int(place.min()), dtype=np.int64)
         winner[place - place.min()] = np.arange(len(place))
         by = winner[place - place.min()]
-        differs = met & (_bits(values) != _bits(values[by]))
+        differs = met & (bits_of(values) != bits_of(values[by]))
         if self.report_same_value:
             differs = met
         if not differs.any():
             shadow.made("writer_beside")[place[met]] = now.last[met]
             return None
         k = int(np.flatnonzero(differs)[0])
-        same = _bits(values[[k]]) == _bits(values[[by[k]]])
+        same = bits_of(values[[k]]) == bits_of(values[[by[k]]])
         remark = ", both writing the same value" if same else ""
         return k, (int(now.ident[by[k]]), now.site), "store", remark
 
@@ -372,28 +393,3 @@ def _visible(
             time = times[blocks[here]]
             result[here] = (time > 0) & (time <= seen[here])
     return result
-
-
-def _bits(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values as integers, so that NaN equals NaN and 0.0 differs from -0.0."""
-    if values.dtype.kind == "V":
-        return values
-    if values.dtype.kind == "c":
-        parts = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize // 2}").reshape(-1, 2)
-        joined: NDArray[Any] = parts[:, 0] ^ (parts[:, 1] * np.array(31, dtype=parts.dtype))
-        return joined
-    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
-
-
-def _changed(buffer: Buffer, view: View, at: NDArray[np.int64], value: Any) -> NDArray[np.bool_]:
-    """Return which writes change what is in memory."""
-    dtype = view.dtype
-    everything = np.ones(len(at), dtype=bool)
-    if dtype.names is not None:
-        return everything
-    if view.unit != dtype.itemsize:
-        return everything
-    old = buffer.typed(dtype)[at]
-    new = np.broadcast_to(np.asarray(value, dtype=dtype), at.shape)
-    differs: NDArray[np.bool_] = _bits(old) != _bits(new)
-    return differs

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution.frame import Frame
-from warpladder.simulator.machine.memory import Buffer, View
+from warpladder.simulator.machine.memory import PART, Buffer, View
 from warpladder.simulator.machine.program import Site
 from warpladder.simulator.machine.values import take
 
@@ -294,7 +294,9 @@ def slice_view(
             one = replace(view, offset=position, shape=(extent,), strides=(stride,))
             position = locate(frame, one, (index,), site, verb)
         axis += 1
-    return replace(view, offset=position, shape=tuple(shape), strides=tuple(strides))
+    # Its indices are counted from where it begins: a[3:6] has no [3], where a has.
+    name = view.name if view.name.endswith(PART) else view.name + PART
+    return replace(view, offset=position, shape=tuple(shape), strides=tuple(strides), name=name)
 
 
 _WHOLE = (None, None, None)

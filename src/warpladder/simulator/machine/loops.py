@@ -8,6 +8,10 @@ from warpladder.simulator.machine.program import Block, Branch, Sync
 
 __all__ = ["mark_loops", "strong_components"]
 
+#: Blocks of a loop up to which the ways through it are told apart, each beside each; of a larger
+#: one all branches count as if they decided.
+_MOST_BLOCKS = 48
+
 
 def mark_loops(blocks: list[Block]) -> None:
     """Mark the blocks of each loop as `Block.may_wait` and `Block.steering` say."""
@@ -23,11 +27,9 @@ def _exit_conditions(loop: list[Block]) -> set[int]:
     """Return the conditions by which threads leave a loop; an exception is none."""
     inside = set(map(id, loop))
     return {
-        block.terminator.condition
-        for block in loop
-        if isinstance(block.terminator, Branch)
-        and not block.terminator.guard
-        and any(id(after) not in inside for after in block.successors())
+        _condition(block)
+        for block in filter(_parts, loop)
+        if any(id(after) not in inside for after in block.successors())
     }
 
 
@@ -51,6 +53,10 @@ def _steering(loop: list[Block]) -> tuple[int, ...] | None:
     the ways through the loop only, what decides between these ways.
     """
     wanted = _exit_conditions(loop)
+    changed_in = {id(block): _changed_in(block) for block in loop}
+    if len(loop) > _MOST_BLOCKS:
+        wanted.update(map(_condition, filter(_parts, loop)))
+    left = loop
     before = -1
     while len(wanted) != before:
         before = len(wanted)
@@ -58,17 +64,19 @@ def _steering(loop: list[Block]) -> tuple[int, ...] | None:
             ending = block.terminator
             if isinstance(ending, Sync) and ending.result in wanted:
                 wanted.update(slot for slot in (ending.predicate,) if slot is not None)
-            for reads, writes, memory in block.flows:
+            for reads, writes, memory in reversed(block.flows):
                 if wanted.isdisjoint(writes):
                     continue
                 if memory:
                     return None
                 wanted.update(reads)
-            if not wanted.isdisjoint(_changed_in(block)):
+        if len(loop) <= _MOST_BLOCKS:
+            found = [block for block in left if not wanted.isdisjoint(changed_in[id(block)])]
+            left = [block for block in left if block not in found]
+            for block in found:
                 wanted.update(_deciding_whether(block, loop))
     passed_on = {slot for block in loop for slot in block.live_in}
-    changed = {slot for block in loop for slot in _changed_in(block)}
-    return tuple(sorted(wanted & passed_on & changed))
+    return tuple(sorted(wanted & passed_on & set().union(*changed_in.values())))
 
 
 def _changed_in(block: Block) -> set[int]:
@@ -78,13 +86,22 @@ def _changed_in(block: Block) -> set[int]:
     return {*block.live_out, *(slot for slot in result if slot is not None)}
 
 
+def _parts(block: Block) -> bool:
+    """Tell whether threads go two ways from a block, none of which is an exception."""
+    return isinstance(block.terminator, Branch) and not block.terminator.guard
+
+
+def _condition(block: Block) -> int:
+    assert isinstance(block.terminator, Branch)  # noqa: S101 - see `_parts`
+    return block.terminator.condition
+
+
 def _deciding_whether(block: Block, loop: list[Block]) -> set[int]:
     """Return the conditions that decide whether threads come by a block on a turn of a loop."""
     return {
-        other.terminator.condition
-        for other in loop
-        if isinstance(other.terminator, Branch)
-        and len({_comes_back(way, other, block, loop) for way in other.successors()}) > 1
+        _condition(other)
+        for other in filter(_parts, loop)
+        if len({_comes_back(way, other, block, loop) for way in other.successors()}) > 1
     }
 
 

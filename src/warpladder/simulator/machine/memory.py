@@ -13,6 +13,7 @@ from warpladder.device.numba_target import types
 from warpladder.simulator.machine.values import UNSET, constant, merge, take
 
 __all__ = [
+    "PART",
     "Buffer",
     "BufferChoice",
     "View",
@@ -110,6 +111,10 @@ class BufferChoice:
         return BufferChoice(self.buffers, self.which[where])
 
 
+PART = "[...]"
+"""What follows the name of an array in that of a part of it."""
+
+
 def order_of(array: NDArray[Any]) -> Literal["C", "F"]:
     """Return the order of the axes in memory."""
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
@@ -141,7 +146,7 @@ class View:
     unit
         The dtype's item size; 1 for records whose fields are not aligned.
     name
-        The kernel's name for it.
+        The kernel's name for it, or for the array that it is a part of: then `PART` follows.
     """
 
     buffer: Buffer | BufferChoice
