@@ -128,6 +128,8 @@ def spelled(fault: WarpladderError, literals: tuple[str, ...] = ()) -> str:
         ("directed=1", "--d 1"),
         ("found 'a n=3 n: x', n=4", "found 'a n=3 n: x', --n 4"),
         ('found "directed=False" n=4', 'found "directed=False" --n 4'),
+        ("file: n: x; n: y (n: z)", "file: --n: x; --n: y (--n: z)"),
+        ("expecting ',' n: line 3", "expecting ',' n: line 3"),
         ("len=3 --n=4 in=5 a.n=6 =n: n", "len=3 --n=4 in=5 a.n=6 =n: n"),
         ("n=5.txt, line 3: n=5", "n=5.txt, line 3: --n 5"),
     ],

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from numba import cuda, float32
+from numba import cuda, float32, literal_unroll
 from numba.core.errors import TypingError
 from numba.cuda import threadIdx
 
@@ -153,6 +153,11 @@ def names_an_argument(x):
         x[i] = value
 
 
+def unrolls(x):
+    for one in literal_unroll((1, 2.0)):  # here
+        x[0] += one
+
+
 MISTAKES = [
     (calls_a_function_of_a_module, "kernels cannot use settings.plain; a function of one's own is"),
     (names_an_argument, "since an argument has its name; leave that out"),
@@ -166,6 +171,7 @@ MISTAKES = [
     (varying_shape, "its shape and type must be constants"),
     (iterates_over_a_number, "int64 cannot be iterated over"),
     (imports, "Numba compiles no import in a kernel"),
+    (unrolls, "Numba compiles no literal_unroll for GPUs; write the turns of the loop out"),
     (calls_a_plain_function, "decorate it with @cuda.jit(device=True)"),
     (writes_a_name_of_its_own, "threadIdx, a class; what numba.cuda has is written cuda.threadIdx"),
     (adds_without_an_index, "the call takes 3 arguments"),

@@ -25,7 +25,7 @@ MALFORMED = [
     ("\n \n# none\n", {}, None, "rows, or a header alone", "an empty file, but for comments"),
     ("", {"format": "fimi"}, None, "rows", "an empty file"),
     ("", {"format": "jsonl"}, None, "rows", "an empty file"),
-    ("1 {2, 5}\n2 {5, 1", {}, 2, "',' between them in {}", "'{5, 1'"),
+    ("1 {2, 5}\n2 {5, 1", {}, 2, "'}' behind the ids", "'{5, 1'"),
     ("1 {2, 5}\n2 5, 1\n", {}, 2, "a line like '1 {2, 5, 6}'", "'2 5, 1'"),
     ("1 2, 5\n2 {5, 1}\n", {}, 1, "a line like '1 {2, 5, 6}'", "'1 2, 5'"),
     ("1 {2,, 5}\n", {}, 1, "ids with ','", "'{2,, 5}'"),

@@ -79,6 +79,14 @@ def test_each_tool_finds_its_fault_however_a_kernel_is_started(tmp_path, tool, s
         assert first != second
 
 
+def test_stores_of_what_is_there_are_reported_on_request(tmp_path):
+    path = program(tmp_path, ["values[t] = 0.5 * (values[t - 1] + values[63 - t])"])
+    assert check_program(path, SCHEDULES).ok
+    checked = check_program(path, SCHEDULES, (*TOOLS, "same-value"))
+    assert [finding.tool for finding in checked.findings] == ["racecheck"]
+    assert [schedule for _, schedule in checked.findings[0].seen] == list(SCHEDULES)
+
+
 def test_one_fault_does_not_hide_another(tmp_path, capsys):
     body = ["tile[t] = values[t]", "out[t] = tile[63 - t] + out[t]"]
     checked = check_program(program(tmp_path, body), SCHEDULES)

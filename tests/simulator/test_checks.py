@@ -425,6 +425,62 @@ def test_the_same_value_from_many_threads_is_reported_on_request_only():
     assert "same value" in str(fault) or "store at" in str(fault)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_numbers_that_are_all_the_same_hide_no_missing_barrier(value, schedule):
+    @cuda.jit
+    def sums_of_tiles(values, sums):
+        tile, t, total = cuda.shared.array(64, float64), cuda.threadIdx.x, 0.0
+        for k in range(3):
+            tile[t] = values[k * 64 + t]  # stored
+            cuda.syncthreads()
+            for j in range(64):
+                total += tile[j]  # read
+        sums[t] = total
+
+    given = np.full(192, value), np.zeros(64)
+    fault = fault_of(sums_of_tiles, 1, 64, *given, schedule=schedule, checks=["racecheck"])
+    for end in ("# stored", "# read"):
+        assert f"line {line_of(sums_of_tiles.py_func, end)}" in str(fault)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_flags_that_all_raise_before_a_barrier_are_no_race(schedule):
+    @cuda.jit
+    def some(values, found):
+        flag, t = cuda.shared.array(1, int32), cuda.threadIdx.x
+        if t == 0:
+            flag[0] = 0
+        cuda.syncthreads()
+        if values[cuda.grid(1)] > 2:
+            flag[0] = 1
+        cuda.syncthreads()
+        if t == 0:
+            found[cuda.blockIdx.x] = flag[0]
+
+    found = np.zeros(2)
+    run(some, 2, 64, np.arange(128), found, schedule=schedule)
+    assert found.tolist() == [1, 1]
+
+
+def test_parts_of_arrays_are_told_from_arrays():
+    @cuda.jit(device=True)
+    def item(row, i):
+        return row[i]
+
+    @cuda.jit
+    def kernel(matrix, out):
+        tile = cuda.shared.array((2, 8), float64)
+        part = matrix[1:3]
+        out[0] = item(part[1], 7) if out[1] else tile[1][9]
+
+    rows = np.zeros((4, 5))
+    fault = fault_of(kernel, 1, 1, rows, np.ones(2))
+    assert "load of matrix[...][7] is out of bounds of axis 0 (shape (5,))" in str(fault)
+    fault = fault_of(kernel, 1, 1, rows, np.zeros(2))
+    assert "load of shared array tile[...][9] is out of bounds" in str(fault)
+
+
 def test_checks_that_were_not_asked_for_stay_silent():
     run(global_waw, 1, 64, np.arange(64.0), np.zeros(64), checks=["memcheck", "initcheck"])
     run(global_waw, 1, 64, np.arange(64.0), np.zeros(64), checks=False)

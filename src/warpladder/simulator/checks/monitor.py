@@ -20,7 +20,7 @@ from warpladder.simulator.checks.traffic import (
     shared_wavefronts,
 )
 from warpladder.simulator.machine.lanes import Geometry, Lanes
-from warpladder.simulator.machine.memory import Buffer, View
+from warpladder.simulator.machine.memory import PART, Buffer, View
 from warpladder.simulator.machine.program import BLOCK, WARP, Block, Program, Site, Sync
 
 __all__ = ["Monitor"]
@@ -190,7 +190,7 @@ class Monitor:
     ) -> None:
         # Fields of packed records are accessed byte by byte.
         size = view.dtype.itemsize
-        if "." in view.name or size & (size - 1) or view.dtype.names is not None:
+        if "." in view.name.replace(PART, "") or size & (size - 1) or view.dtype.names is not None:
             return
         off = np.asarray(position) % size != 0
         if off.any():
