@@ -254,8 +254,9 @@ def _laid(values: NDArray[Any], layout: str) -> NDArray[Any]:
     shape, dtype = values.shape, values.dtype
     if layout == "a column of 8":
         laid = np.empty((*shape, 8), dtype)[..., 3]
-    elif layout == "columns of 8":
-        laid = np.empty((*shape[:-1], 8), dtype)[..., 2 : 2 + shape[-1]]
+    elif layout.startswith("columns of "):
+        columns = int(layout.removeprefix("columns of "))
+        laid = np.empty((*shape[:-1], columns), dtype)[..., 2 : 2 + shape[-1]]
     elif layout == "every second":
         laid = np.empty((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2]
     else:

@@ -167,16 +167,21 @@ def newest_results(pattern: str, part: str = "date", *others: str) -> dict[str, 
 
 
 def write_results(
-    name: str, document: dict[str, Any], described: dict[str, Any] | None = None
+    name: str,
+    document: dict[str, Any],
+    described: dict[str, Any] | None = None,
+    *,
+    folder: Path | None = None,
 ) -> Path:
     """Write one suite's results with the machine, this one if no other is described, and the date.
 
-    The file is named after both.
+    The file is named after both; it goes where all results are, if no other folder is named.
     """
     described = described or machine()
     cpu = re.sub(r"[^a-z0-9]+", "-", described["cpu"].lower()).strip("-")
-    _RESULTS.mkdir(exist_ok=True)
-    path = _RESULTS / f"{name}-{cpu}-{described['vector']['name'].lower()}.json"
+    folder = folder or _RESULTS
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}-{cpu}-{described['vector']['name'].lower()}.json"
     date = datetime.now(UTC).date().isoformat()
     path.write_text(json.dumps({"date": date, "machine": described, **document}, indent=1) + "\n")
     return path
