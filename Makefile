@@ -84,10 +84,12 @@ bench: $(READY)  ## check and time everything; writes JSON, figure and table
 	$(BIN)/python benchmarks/reduction_table.py
 	$(BIN)/python benchmarks/cold_session.py
 	$(BIN)/python benchmarks/standby.py
+	$(BIN)/python benchmarks/choices.py
 	$(BIN)/python benchmarks/overlap_join.py $(if $(SETS),--sets $(SETS)) --large
 	$(BIN)/python benchmarks/advection.py
 	$(BIN)/python benchmarks/simulator.py
 	$(BIN)/python benchmarks/publish.py
+	$(BIN)/python benchmarks/publish_choices.py
 
 bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figure and tables
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench-gpu]'

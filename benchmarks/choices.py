@@ -2,12 +2,12 @@
 
     python benchmarks/choices.py [--only NAME ...] [--out FOLDER]
 
-The choices stand in `choice_cases`. A side of a choice is a process of its own, for ways are
-remembered: calls as the constant stands, or with another value in its place before anything is
-called, by which those below it, or above, go the other way. Processes of a choice run by turns,
-several rounds; in each a call is warmed up and then repeated for some turns, of which the least
-counts. Figures are the medians of these. All answers are compared with NumPy's, and bit for bit
-with those that come the other way.
+The choices stand in `choice_cases`. Ways are remembered, and memory lies as calls before have left
+it: so the calls of a side are made in a process of their own, as the constant stands, and in
+another with a value in its place, before anything is called, by which they go the other way. The
+processes of a choice take turns, for several rounds; in each a call is warmed up and then repeated
+for some turns, of which the least counts. Figures are the medians of these. All answers are
+compared with NumPy's, and bit for bit with those that come the other way.
 
 Processes begin as copies of one that has imported everything and called nothing, where a system has
 such; else, and where compiled code reads the constant, they import it anew. With some choices only
@@ -40,9 +40,15 @@ from reduction_cells import Cell, tasks
 from report import print_table, write_results
 
 _ROUNDS = 3
+_SIDES, _WAYS = ("below", "above"), ("chosen", "other")
 #: Calls before the first turn: of several operations it is found so late what they take alone.
 _BEFORE, _MOST_SECONDS_BEFORE = 40, 0.1
 _TURNS, _SECONDS_OF_TURN = 20, 1.5e-3
+#: What begins as a copy has imported this: else it takes longer than all calls.
+_IMPORTED = (
+    *("__main__", "bottleneck", "warpladder.reduction.api", "scipy.linalg.cython_blas"),
+    *("numba.np.arraymath", "numba.np.linalg", "numba.np.npyimpl", "numba.typed.typeddict"),
+)
 _COPIED = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 #: NumPy's sums of what lies across are rough.
 _ROUGH = {"float16": 1e-2, "float32": 1e-4}
@@ -57,7 +63,7 @@ def main() -> None:
     given = options.parse_args()
     chosen = [choice for choice in CHOICES if choice.name in given.only]
     if _COPIED == "forkserver":
-        multiprocessing.set_forkserver_preload(["__main__", "warpladder.reduction.api"])
+        multiprocessing.set_forkserver_preload(list(_IMPORTED))
     rows = [row for choice in chosen for row in timed(choice)]
     print_table("choices, and the other way", [shown(row) for row in rows])
     if given.out or len(chosen) == len(CHOICES):
@@ -83,39 +89,46 @@ def shown(row: dict[str, Any]) -> dict[str, Any]:
 
 def timed(choice: Choice) -> list[dict[str, Any]]:
     """Return a row for each call of a choice: what it takes as chosen, and the other way."""
-    sides = ["chosen", *(side for side in ("below", "above") if choice.cells(side))]
-    found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
+    ways = [(side, way) for side in _SIDES if choice.cells(side) for way in _WAYS]
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {each: [] for each in ways}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(_ROUNDS):
-            for side in sides:
-                found[side].append(_run_side(choice, side, Path(folder)))
-    return [_row(choice, side, cell, found) for side in sides[1:] for cell in choice.cells(side)]
+            for side, way in ways:
+                found[side, way].append(_run(choice, side, way, Path(folder)))
+    return [
+        _row(
+            choice,
+            side,
+            cell.name,
+            *([one[cell.name] for one in found[side, way]] for way in _WAYS),
+        )
+        for side in _SIDES
+        for cell in choice.cells(side)
+    ]
 
 
-def _run_side(choice: Choice, side: str, folder: Path) -> dict[str, Any]:
-    """Return what a process of its own found of the calls of a side."""
-    needs_own_kernels = choice.is_compiled and side != "chosen"
+def _run(choice: Choice, side: str, way: str, folder: Path) -> dict[str, Any]:
+    """Return what a process of its own found of the calls of a side that go a way."""
     before = os.environ.copy()
-    if needs_own_kernels:
+    if choice.is_compiled and way == "other":
         os.environ["NUMBA_CACHE_DIR"] = str(folder / side)
     try:
-        context = multiprocessing.get_context("spawn" if needs_own_kernels else _COPIED)
+        context = multiprocessing.get_context("spawn" if choice.is_compiled else _COPIED)
         with ProcessPoolExecutor(1, context) as process:
-            return process.submit(calls_of_side, choice.name, side).result()
+            return process.submit(calls_of, choice.name, side, way).result()
     finally:
         os.environ.clear()
         os.environ.update(before)
 
 
 def _row(
-    choice: Choice, side: str, cell: Cell, found: dict[str, list[dict[str, Any]]]
+    choice: Choice,
+    side: str,
+    case: str,
+    chosen: list[dict[str, Any]],
+    other: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    key = f"{side}: {cell.name}"
-    chosen, other = ([one[key] for one in found[which]] for which in ("chosen", side))
-    times = {
-        "chosen": [one["us"] for one in chosen],
-        "other": [one["us"] for one in other],
-    }
+    times = {"chosen": [one["us"] for one in chosen], "other": [one["us"] for one in other]}
     chosen_us, other_us = (statistics.median(each) for each in times.values())
     return {
         "choice": choice.name,
@@ -123,8 +136,8 @@ def _row(
         "value": choice.value,
         "between": choice.between,
         "side": side,
-        "other_value": choice.least if side == "below" else choice.most,
-        "case": cell.name,
+        "other_value": choice.other_value(side),
+        "case": case,
         "chosen_us": chosen_us,
         "other_us": other_us,
         "gain": round(other_us / chosen_us, 3),
@@ -138,15 +151,13 @@ def _row(
 # ---- a side, in its own process --------------------------------------------------------------
 
 
-def calls_of_side(name: str, side: str) -> dict[str, Any]:
+def calls_of(name: str, side: str, way: str) -> dict[str, Any]:
     """Make the calls of a side; return what each took, by which functions, and its bits."""
     (choice,) = (each for each in CHOICES if each.name == name)
-    if side != "chosen":
-        value = choice.least if side == "below" else choice.most
+    if way == "other":
         for module in choice.imported():
-            setattr(module, choice.attribute, value)
-    sides = ("below", "above") if side == "chosen" else (side,)
-    return {f"{each}: {cell.name}": _call(cell) for each in sides for cell in choice.cells(each)}
+            setattr(module, choice.attribute, choice.other_value(side))
+    return {cell.name: _call(cell) for cell in choice.cells(side)}
 
 
 def _call(cell: Cell) -> dict[str, Any]:

@@ -65,8 +65,12 @@ class Choice(NamedTuple):
         return getattr(next(self.imported()), self.attribute)
 
     def cells(self, side: str) -> tuple[Cell, ...]:
-        """Return the calls of a side: "below", "above", or those of both as "chosen"."""
-        return {"below": self.below, "above": self.above}.get(side, self.below + self.above)
+        """Return the calls of a side, "below" or "above"."""
+        return self.below if side == "below" else self.above
+
+    def other_value(self, side: str) -> int:
+        """Return what the constant is where calls of a side go the other way."""
+        return self.least if side == "below" else self.most
 
 
 def flat(operation: str, dtype: str, size: int, layout: str = "") -> Cell:

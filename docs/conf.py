@@ -73,5 +73,8 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}
 # Pages that have none below them need no list of them.
-_ALONE = ("index", "install", "simulator", "counters", "browser", "benchmarks", "sources")
+_ALONE = (
+    *("index", "install", "simulator", "counters", "browser"),
+    *("benchmarks", "choices", "sources"),
+)
 html_sidebars: dict[str, list[str]] = {name: [] for name in (*_ALONE, "contributing", "changelog")}

@@ -15,7 +15,8 @@ __all__ = ["BRIEF", "Together"]
 # 167 us with a thread that was woken for it, 45, 83 and 187 without.
 _LONG = 12 << 20
 BRIEF = 2 << 20
-"""Others are waited for longer than so many bytes take anyway, at ten a nanosecond."""
+"""Others are waited for longer than so many bytes take anyway (`benchmarks/choices.py`:
+`brief-work`)."""
 # Seconds for a byte, as long as nothing is known of a loop.
 _SLOW = 1e-9
 # What is fixed for a loop lies at one address, whatever thread is first.

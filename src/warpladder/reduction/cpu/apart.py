@@ -46,7 +46,8 @@ __all__ = [
 ]
 
 LEAST_SHARED = 1 << 20
-"""Bytes from which it pays to share rows with threads that stand by."""
+"""Bytes from which it pays to share rows with threads that stand by (`benchmarks/choices.py`:
+`elements-apart-shared`, `runs-shared`, `own-copies-alone`)."""
 
 LEAST_APART = LEAST_SHARED // LINE_BYTES
 """Elements of which it may."""
@@ -55,10 +56,12 @@ ONE_GROUP = (1 << 62, 0)
 """Runs of a group, and how groups lie, where all runs are equally far apart."""
 
 # Bytes of a stretch, a power of two, and of one that need not have whole blocks: what is put
-# together should leave room in the first-level cache for what comes in.
+# together should leave room in the first-level cache for what comes in (`benchmarks/choices.py`:
+# `stretches-of-elements-apart`, `short-stretches`).
 _STRETCH, _SHORT_STRETCH = 1 << 15, 1 << 13
 _UNCUT = 1 << 62
-# Bytes of a run from which a loop of its own takes less than to copy it.
+# Bytes of a run from which a loop of its own takes less than to copy it (`benchmarks/choices.py`:
+# `runs-one-by-one`).
 _LEAST_RUN_BYTES = 1 << 10
 
 # What is the same for all rows: a loop, what merges its states and what takes elements that lie

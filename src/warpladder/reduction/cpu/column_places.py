@@ -56,17 +56,18 @@ from warpladder.reduction.scalars import compiled
 
 __all__ = ["way_to_column_places"]
 
-# Elements of lines that are taken as one, about, and of columns from which it pays: of 400 panels
-# of 40 x 8 float64 it takes 52 us, by their copies 177.
+# Elements of lines that are taken as one, about, and of columns from which it pays
+# (`benchmarks/choices.py`: `places-in-columns`).
 _WIDE, _LEAST = 128, 1 << 8
-# Lines that are not joined to others.
+# Elements of lines that are not joined to others (`benchmarks/choices.py`:
+# `lines-of-places-joined`).
 _WIDE_ENOUGH = 16
 # Bytes of lines whose elements between those that count are looked at, too. Of longer ones it takes
-# less to copy few elements, if a line has fewer than there are lanes: of 5,000 x 3 float64 out of
-# 40 columns 22 us, so 38; of 50,000 x 3 508, so 303.
+# less to copy few elements, if a line has fewer than there are lanes (`benchmarks/choices.py`:
+# `columns-between`, `few-columns-of-many`).
 _MOST_FORGOTTEN, _FEW_LANES = 1 << 7, 8
-# Bytes of a line whose elements lie alone from which it pays: of 400 x 40 x 8, every second, places
-# of float64 take 83 us so, by copies 304, of float32 102 and 74.
+# Bytes of a line whose elements lie alone from which it pays (`benchmarks/choices.py`:
+# `columns-of-elements-alone`).
 _LEAST_ALONE = 64
 _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 

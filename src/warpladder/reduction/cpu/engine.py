@@ -29,13 +29,12 @@ __all__ = ["accumulate", "accumulator_for"]
 
 # Tiles that are remembered, of larger arrays than that Python would matter.
 _MOST_KEPT = 1 << 10
-# Threads from which on tiles up to so many bytes are shared one by one, where they lie across and
-# where they do not: who has tiles of its own waits for the interpreter between them. Sums of
-# float32 took, shared and dealt out, in ms: over the first axis of 64 x 100,000 and of 4096 x 4096
-# by 8 cores of a Xeon 0.47 and 0.9, 1.25 and 1.7; over the second of 4096 x 4096 by 16 cores 0.97
-# and 1.54, by 8 as long, by 6 1.35 and 1.14. Sums of 256 MB were not faster so.
+# Threads from which on tiles up to so many bytes are shared one by one, where they lie across
+# (`benchmarks/choices.py`: `tiles-of-lines-shared`) and where they do not: who has tiles of its own
+# waits for the interpreter between them.
 _LINES_SHARED_FROM, _ROWS_SHARED_FROM, _SHARED_UP_TO = 6, 9, 8 << 20
-# Kept at once for a `Sheet`, in the second-level cache.
+# Kept at once for a `Sheet`, in the second-level cache (`benchmarks/choices.py`:
+# `states-of-a-sheet`).
 _MOST_STATES = 1 << 14
 
 

@@ -34,9 +34,11 @@ from warpladder.reduction.together import Together
 __all__ = ["MOST_TOGETHER", "way_to_grouped_rows"]
 
 MOST_TOGETHER = 1 << 14
-"""Bytes of rows that are put together at once, or of one, so that they stay in a cache."""
+"""Bytes of rows that are put together at once, or of one, so that they stay in a cache
+(`benchmarks/choices.py`: `rows-put-together`)."""
 
-# Bytes from which rows are shared with who stands by.
+# Bytes from which rows are shared with who stands by (`benchmarks/choices.py`:
+# `grouped-rows-shared`).
 _LEAST_SHARED = 3 << 18
 # By how much longer rows may be with what lies between them, which is copied with them.
 _MOST_BETWEEN = 2

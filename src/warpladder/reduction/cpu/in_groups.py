@@ -34,17 +34,15 @@ from warpladder.reduction.plan import Plan
 
 __all__ = ["way_in_groups"]
 
-# Bytes of a panel that takes as long as to call the loop. Sums of 30 x 40 x 50 int8 over the first
-# axis, of which a panel has 1,500, take 22 us so and 12 where all is copied.
+# Bytes of a panel that takes as long as to call the loop (`benchmarks/choices.py`:
+# `panels-as-they-lie`).
 _LEAST_PANEL = 1 << 11
 # Of a panel whose elements lie alone: bytes that are put together at the most, and bytes that a
-# strip has of each line where it is cut, with those between its elements, at the least. Sums of
-# every second of 3 x 100 x 2,000 float64 over the second axis take 420 us in panels of 1.6 MB, in
-# strips of 0.4 MB 190; of every fourth of 2 x 1,000 x 128 in strips of 0.5 KB 1.15 of the time of a
-# copy.
+# strip has of each line where it is cut, with those between its elements, at the least
+# (`benchmarks/choices.py`: `panels-put-together`, `strips-of-panels`).
 _MOST_PUT_TOGETHER, _LEAST_RUN = 1 << 19, 1 << 10
-# Rows abreast in such a panel: of fewer all are copied in less time, and turned (`small_panels`).
-# Sums of every second of 500 x 300 x 2 float32 take 309 us so, in panels 952.
+# Rows abreast in such a panel: of fewer all are copied, and turned (`small_panels`), in less time
+# (`benchmarks/choices.py`: `rows-abreast-in-panels`).
 _LEAST_ABREAST = 8
 
 _Way = Callable[[NDArray[Any], int], NDArray[Any] | None]

@@ -45,10 +45,9 @@ from warpladder.reduction.quiet import quietly
 
 __all__ = ["leaving_results", "way_across", "way_in_panels", "way_in_small_panels", "way_turned"]
 
-# So many are gone through in less time than others take to be joined: the largest of 256 x 256,
-# 1,000 x 16 and 4,096 x 16 int8 over the first axis in 3.2, 3.9 and 9.2 us, not 6.2, 11 and 6.6.
-# Of zeros of two signs which one is an extremum hangs on that; beside other operations they are
-# joined from 128 on.
+# So many are gone through in less time than others take to be joined (`benchmarks/choices.py`:
+# `few-lines`, `few-lines-of-floats`). Of zeros of two signs which one is an extremum hangs on that;
+# beside other operations they are joined from 128 on.
 _FEW_LINES, _FEW_LINES_OF_FLOATS = 2048, 128
 
 _Results = Callable[[NDArray[Any], int], NDArray[Any] | None]

@@ -52,18 +52,16 @@ from warpladder.reduction.together import Together
 
 __all__ = ["InRuns", "alike", "takes_runs"]
 
-# Bytes of what is dealt out to a thread.
+# Bytes of what is dealt out to a thread (`benchmarks/choices.py`: `runs-dealt-out`).
 _DEALT_OUT = 1 << 22
-# Bytes of a row and of a run from which it pays. Sums of 32,768 float32 in each of 8 rows took, in
-# us by two cores of a Xeon, 151 in runs of 16 bytes, 62 of 64 and 43 of 256, of copies 552, 310 and
-# 270; in each of 20,000 rows of 32 bytes as long as of copies, of 10,000 of 128 bytes half as long.
+# Bytes of a row and of a run from which it pays (`benchmarks/choices.py`: `shortest-rows-in-runs`,
+# `shortest-runs`).
 _LEAST_ROW, _LEAST_RUN = 1 << 7, 1 << 4
-# Elements of rows that lie in groups from which it pays, unless they lie alone. Sums of float32
-# over (1, 3) took, by copies and so, of 36 x 8 x 36 x 8 75 and 115 us, of 32 x 16 x 32 x 16 132 and
-# 85, of 20 x 30 x 40 x 50 400 and 135; of every second of 12 x 247 x 6 x 42 415 and 2,560.
+# Elements of rows that lie in groups from which it pays, unless they lie alone
+# (`benchmarks/choices.py`: `rows-in-groups-of-runs`).
 _LEAST_OF_LEVELS = 1 << 8
 # Bytes of runs side by side that are gone through before those further on: as far as one stream of
-# memory goes.
+# memory goes (`benchmarks/choices.py`: `runs-abreast`).
 _ABREAST = 1 << 15
 
 

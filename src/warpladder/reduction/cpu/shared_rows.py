@@ -52,14 +52,13 @@ __all__ = [
     "together_for",
 ]
 
-# Bytes from which it pays where threads stand by. What is less lies in the caches of the caller's
-# core alone. Calls in a loop by two cores of an EPYC and by one, in us: sums, maxima and norms of
-# 0.25 MB of float64 4.5, 3.9 and 4.7 beside 3.8, 3.9 and 4.6, of 0.5 MB 5.3, 5.1 and 5.9 beside
-# 6.7, 6.6 and 7.9, of 1 MB 8.5, 8.1 and 9.5 beside 13.4, 13.8 and 15.9. While neighbours were busy
-# 0.5 MB took as long as by one. Several rows take a little more around them.
+# Bytes from which it pays where threads stand by, of one row and of several, which take a little
+# more around them (`benchmarks/choices.py`: `one-row-shared`, `rows-shared`). What is less lies in
+# the caches of the caller's core alone.
 _LEAST_OF_ONE, _LEAST_SHARED = 1 << 19, 3 << 18
 
-# Blocks of a stretch, at the least, a power of two. Norms of 0.5 MB took 6.8 us by one, 6.2 by two.
+# Blocks of a stretch, at the least, a power of two (`benchmarks/choices.py`:
+# `blocks-of-stretches`).
 _LEAST_BLOCKS = 2
 
 _NEVER = 1 << 62

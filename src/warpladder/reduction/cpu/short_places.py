@@ -30,8 +30,7 @@ from warpladder.reduction.plan import Plan
 
 __all__ = ["way_to_places_in_small_panels", "way_to_short_places"]
 
-# From which it pays: 210 rows of 10 float64 and int8 took 5.2 and 4.4 us so, row by row 4.0 and
-# 4.3; 700 of 3 4.8 and 4.2, row by row 8.5 and 7.9.
+# Rows from which it pays (`benchmarks/choices.py`: `places-in-short-rows`).
 _LEAST_ROWS = 1 << 8
 # Elements of a row that are counted in a byte.
 _MOST_PLACES = 1 << 7

@@ -64,7 +64,8 @@ __all__ = [
 MOST_TURNED = 1 << 28
 """Bytes that are gone through by one call, which an interrupt has to wait for."""
 
-# From which rows are shared with who stands by.
+# Bytes from which rows are shared with who stands by (`benchmarks/choices.py`:
+# `turned-rows-shared`).
 _LEAST_SHARED = 1 << 16
 
 # What is the same for all calls: the loop, what turns rows of any length and of a known one, what

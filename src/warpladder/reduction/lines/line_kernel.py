@@ -39,9 +39,9 @@ __all__ = [
 FIELDS, SUMS, MEANS, ROOTS = range(4)
 """What a loop makes: fields, of which others make results, or results."""
 
-# What is kept of each row of a strip is to stay in the first-level cache, beside the lines. Up to
-# six such arrays are on the stack, for which a thread that Python makes has 8 MB, if nobody has
-# asked for less: 128 KB are enough.
+# What is kept of each row of a strip is to stay in the first-level cache, beside the lines
+# (`benchmarks/choices.py`: `strips-of-lines`). Up to six such arrays are on the stack, for which a
+# thread that Python makes has 8 MB, if nobody has asked for less: 128 KB are enough.
 _STRIP_BYTES = 1 << 14
 
 

@@ -47,13 +47,11 @@ from warpladder.reduction.together import Together
 
 __all__ = ["Lines", "Moments", "Range", "join_lines", "lines_for", "takes_lines", "turns"]
 
-# Elements from which short rows are turned.
+# Elements from which short rows are turned (`benchmarks/choices.py`: `short-rows-turned`).
 _LEAST_TURNED = 2048
 # Elements of rows that are gone through as they lie where any order leaves the same bits, and up to
-# how many of all rows. By one core of an EPYC (Zen 4), turned and so, in us, the largest of 4,000
-# int8 in rows of 12 and 16: 3.3 and 6.2, 3.3 and 3.2; of 16,000 4.2 and 16, 3.9 and 7.8; sums of
-# 16,000 int64 in rows of 16 and 28 7.9 and 7.6, 8.1 and 6.1. Means of integers take twice as long
-# so, whatever there is.
+# how many of all rows (`benchmarks/choices.py`: `long-rows-of-few`, `few-elements`). Means of
+# integers take longer so, whatever there is.
 _LONG_OF_FEW, _FEW_ELEMENTS = 16, 1 << 12
 
 # Both are found faster one after the other than with records.

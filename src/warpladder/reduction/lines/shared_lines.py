@@ -33,9 +33,7 @@ Found = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 #: fields or for results.
 Room = Callable[[int, int, int], Found]
 
-# Bytes from which it pays where threads stand by: 1 MB of 256 lines of float32 took as long as by
-# one thread, 0.75 MB 12 us in place of 9. The largest of 1.5 MB of int32 took 9.8 in place of 16.5
-# on one machine, and 22 in place of 28 on another.
+# Bytes from which it pays where threads stand by (`benchmarks/choices.py`: `lines-shared`).
 _LEAST_SHARED = 5 << 18
 
 # Bytes of a line that are one piece's, at the least, and columns in multiples of which it has them.

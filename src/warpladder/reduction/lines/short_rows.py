@@ -72,8 +72,7 @@ __all__ = [
     "turned",
 ]
 
-# Bytes of rows that are turned at once. Sums of 11,628 x 30 float64 took one core of an EPYC 202 us
-# by 4 KB, 140 by 8, 120 by 16, 115 by 32 and 108 by 64.
+# Bytes of rows that are turned at once (`benchmarks/choices.py`: `turned-at-once`).
 _AT_ONCE = 1 << 16
 # Into how many turns rows are cut at least.
 _LEAST_TURNS = 8

@@ -53,7 +53,8 @@ from warpladder.reduction.memory.singles import LINE_BYTES
 
 __all__ = ["folder_of_small_panels"]
 
-# Bytes of panels that are turned at once, and into how many turns they are cut at least.
+# Bytes of panels that are turned at once (`benchmarks/choices.py`: `panels-at-once`), and into how
+# many turns they are cut at least.
 _AT_ONCE, _LEAST_TURNS = 1 << 15, 8
 # What is found of rows: a first and a second word, a count, a result.
 _FOUND, _SECONDS, _COUNTS, _RESULTS = 4, 1, 2, 3

@@ -59,7 +59,8 @@ the second-level cache. With 1,024 a sum takes twice as long."""
 LINES = 512
 """Elements of a row that are added one to the other before they join its state."""
 
-# What short lines are joined to, where there are so many that it pays.
+# What short lines are joined to, where there are so many that it pays (`benchmarks/choices.py`:
+# `lines-joined`).
 _LONG, _MANY = 512, 16
 
 

@@ -24,11 +24,8 @@ __all__ = [
 ]
 
 BY_TWOS_FROM = 256
-"""Numbers of a block from which two are taken at a time.
-
-65,536 float32 in the second-level cache take 1.6 us so; one at a time, NaN or not with each
-comparison, 2.3.
-"""
+"""Numbers of a block from which two are taken at a time (`benchmarks/choices.py`:
+`extrema-by-twos`)."""
 
 _LINE_BYTES = 64
 # What is larger does not lie in the second-level cache of such a core.

@@ -34,6 +34,7 @@ __all__ = [
 #: What was accumulated, by name: one number per row.
 Fields = dict[str, NDArray[Any]]
 
+# Rows up to which states are made of bytes (`benchmarks/choices.py`: `few-states`).
 _FEW = 1 << 14
 
 BLOCK = 4096
@@ -179,7 +180,7 @@ def repeated(state: NDArray[Any], rows: int) -> NDArray[Any]:
     """
     if rows > _FEW:
         return state.repeat(rows)
-    # Half the time; of many, whose memory bytes do not keep from call to call, four times it.
+    # Of many rows bytes do not keep their memory from call to call.
     return np.frombuffer(bytearray(state.tobytes()) * rows, state.dtype)
 
 

@@ -45,15 +45,14 @@ _STORED = {"e": np.uint16, "?": np.uint8}
 FEW = 1 << 14
 """Elements that NumPy copies while it takes to call the loop."""
 
-# 262,144 rows of 2, 3, 4 and 7 float32 took 30, 52, 68 and 190 us by a loop that knows how many,
-# 160, 250, 330 and 590 by one that does not; of 3 int8 12 and 230. Of more than 7 words of 8 bytes,
-# and of 8 others, it is no faster.
+# Elements of a row up to which a loop is compiled for their number, if they are not of 8 bytes, and
+# if they are (`benchmarks/choices.py`: `known-lengths`, `known-lengths-of-words`).
 _LONGEST_KNOWN, _LONGEST_OF_WORDS = 8, 7
-# Runs of so few elements, and bytes, are copied element by element, all first ones first: NumPy
-# takes 7 ns for a run. 200,000 elements in runs of 2, 4 and 8 took 0.67, 0.37 and 0.17 ms of
-# float32, so 0.08, 0.11 and 0.2; of int8 1.0, 0.3 and 0.16, so 0.1, 0.08 and 0.09.
+# Runs of so few elements, and bytes, are copied element by element, all first ones first, for NumPy
+# begins each run anew (`benchmarks/choices.py`: `short-runs-abreast`, `short-runs-of-bytes`).
 _MOST_ABREAST, _SHORT_BYTES = 12, 32
-# Lines, and elements of one, of which squares are turned.
+# Lines, and elements of one, of which squares are turned (`benchmarks/choices.py`:
+# `squares-turned`).
 _LEAST_SQUARE = 8
 # To copy first, or second, ones takes as long by itself as so many runs.
 _EACH_ALONE = 50

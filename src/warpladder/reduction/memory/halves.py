@@ -27,9 +27,10 @@ __all__ = ["HALF", "SLAB", "are_better_wide", "slabs_of", "widened"]
 HALF = np.dtype(np.float16)
 
 SLAB = 1 << 21
-"""Elements that are widened at a time."""
+"""Elements that are widened at a time (`benchmarks/choices.py`: `slabs-of-halves`)."""
 
-# Fewer rows are as fast by a loop along each; of fewer in a slab, lines of memory would be cut.
+# Fewer rows are left to a loop along each (`benchmarks/choices.py`: `halves-of-few-rows`); of fewer
+# in a slab, lines of memory would be cut.
 _LEAST_ROWS, _LEAST_OF_SLAB = 16, 256
 
 

@@ -40,7 +40,8 @@ __all__ = [
 ]
 
 TILE_BYTES = 16 << 20
-"""Bytes up to which an array is one tile: to wake other threads would take as long as to add it."""
+"""Bytes up to which an array is one tile: to wake other threads would take as long as to add it
+(`benchmarks/choices.py`: `one-tile`)."""
 
 PARALLEL_FROM = 4
 """Tiles from which other threads help; a larger array is cut into so many at least."""
@@ -57,13 +58,16 @@ SHORT = 32
 # By how much less tiles of them have.
 _SHORT_SHARE = 8
 CACHED_BYTES = 1 << 20
-"""What is copied, or gone through more than once, should stay in the caches meanwhile."""
+"""What is copied, or gone through more than once, should stay in the caches meanwhile
+(`benchmarks/choices.py`: `masked-copies`)."""
 
-# Bytes of a panel up to which a tile for each of several takes longer than to copy them together.
+# Bytes of a panel up to which a tile for each of several takes longer than to copy them together
+# (`benchmarks/choices.py`: `panels-copied-together`).
 _SMALL_PANEL = 1 << 17
 
 COPIED_COLUMNS = 1024
-"""Columns in a tile that has to be copied against the order of memory."""
+"""Columns in a tile that has to be copied against the order of memory (`benchmarks/choices.py`:
+`columns-copied`)."""
 
 MOST_ROWS_ACROSS, COLUMNS_ACROSS = 1 << 18, 1 << 20
 """Sides of a tile that lies across, at the most."""

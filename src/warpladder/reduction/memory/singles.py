@@ -28,13 +28,13 @@ LINE_BYTES = 64
 # Bytes that take as long as an element that lies alone, at the least: to copy 65,536 float32 of
 # which every second one counts took 19 us, of eight times as many 60.
 _ONE_BYTES = 16
-# The largest distance that is a constant of the code.
+# The largest distance that is a constant of the code (`benchmarks/choices.py`: `elements-sorted`).
 _MOST_CONSTANT = 4
 # Lines' worth of elements of which the first are taken one by one, so that the others' lines are
 # read one at a time.
 _LEAST_LINES = 16
-# Vectors of elements that one of many lines has, at the least, to be taken by vectors. Sums of 64 x
-# 128 x 20 float32 over the second axis, every second, take 52 us one by one, by vectors 72.
+# Vectors of elements that one of many lines has, at the least, to be taken by vectors
+# (`benchmarks/choices.py`: `elements-by-vectors`).
 _LEAST_VECTORS = 4
 
 

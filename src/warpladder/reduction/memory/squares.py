@@ -24,7 +24,8 @@ __all__ = ["turn_in_blocks", "turn_rows"]
 
 # Rows, and elements of each, that are turned at once, at the most.
 _MOST = 8
-# Bytes of a block of as many rows as elements of each, at the most.
+# Bytes of a block of as many rows as elements of each, at the most (`benchmarks/choices.py`:
+# `blocks-turned`).
 _BLOCK_BYTES = 1 << 14
 
 

@@ -39,10 +39,12 @@ from warpladder.reduction.shortcuts.ways import Asked, Way, loop_of, most_of_one
 
 __all__ = ["answer_along", "is_index"]
 
-# Of more rows it does not matter how their states are made; of booleans, of which few may be looked
-# at, it does up to these.
+# Of more rows it does not matter how their states are made (`benchmarks/choices.py`:
+# `states-at-hand`); of booleans, of which few may be looked at, it does up to these.
 _FEW_ROWS, _FEW_TRUTHS = 256, 4096
-# Bytes of lines, and of panels, up to which these are turned, and from how many on.
+# Bytes of lines, and of panels, up to which these are turned, and from how many on
+# (`benchmarks/choices.py`: `widest-lines-of-panels`, `largest-panels-turned`,
+# `fewest-panels-turned`).
 _WIDEST, _LARGEST_PANEL, _LEAST_PANELS = 1 << 7, 1 << 11, 32
 
 

@@ -29,13 +29,11 @@ MOST_AXES = 4
 """Axes that an array has, at the most."""
 
 MOST_REGULAR = 1 << 19
-"""Bytes of what lies in one piece, or in runs that are equally far apart, at the most.
+"""Bytes of what lies in one piece, or in runs that are equally far apart, at the most: of more
+others are woken (`benchmarks/choices.py`: `boxes-in-runs`)."""
 
-Of more others are woken. Sums of every second of 300 x 400 float64 take 44 us so, here 68; but of
-50 x 70 x 70 int32 with their edges cut off 68, here 44.
-"""
-
-# Elements of a run from which it is gone through by itself, one by one or all together.
+# Elements of a run from which it is gone through by itself, one by one or all together
+# (`benchmarks/choices.py`: `long-runs-of-boxes`, `runs-of-boxes`).
 _LONG, _LONG_TOGETHER = 64, 8
 # More elements than there are from one on.
 _ALL = 1 << 48

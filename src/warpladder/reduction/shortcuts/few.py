@@ -52,9 +52,8 @@ from warpladder.reduction.shortcuts.ways import (
 __all__ = ["MOST_COPIED", "answer", "answer_of_few", "answer_to", "known_ways"]
 
 MOST_COPIED = 1 << 18
-"""Bytes up to which rows in runs are copied all the same. Sums of 219 x 84 float32, the largest of
-as many int16 and the mean of float64 took 8, 7 and 14 us so, where they lie 17, 15 and 25; the
-number of 300 x 400 int64 that are not 0 58 and 36."""
+"""Bytes up to which rows in runs are copied all the same (`benchmarks/choices.py`: `runs-copied`).
+"""
 
 known_ways: dict[tuple[Asked, int], Way] = {}
 """What `answer` has found for the fast accuracy, by operation and by the id of a dtype of which

@@ -18,7 +18,7 @@ __all__ = ["go_in_floats", "in_floats"]
 
 After = Callable[[Any], Any] | None
 
-# Several operations at once have no short way then.
+# Several operations at once have no short way then (`benchmarks/choices.py`: `halves-of-several`).
 _LEAST_OF_SEVERAL = 1 << 15
 
 

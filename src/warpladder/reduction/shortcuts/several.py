@@ -41,9 +41,8 @@ __all__ = [
 ]
 
 MOST_ALONE = 1 << 18
-"""Bytes up to which operations go one by one where that leaves the same bits. Both extrema of 32 x
-32, 256 x 256 and 1,024 x 1,024 int32 over the first axis took 6, 24 and 133 us so, in one pass 19,
-48 and 119; of rows 6, 15 and 107, in one pass 15, 35 and 77."""
+"""Bytes up to which operations go one by one where that leaves the same bits
+(`benchmarks/choices.py`: `operations-alone`)."""
 
 # Who calls less often is spared the compiling of loops for each.
 _CALLS_TOGETHER = 32

@@ -33,11 +33,11 @@ _LATER = {
     "count_nonzero": "sum",
 }
 # Runs of so many bytes are gone through as they lie, all at once, and of what lies so the first
-# step leaves too much if its axes have fewer elements: the largest of 8 x 3 x 256 x 256 int8 over
-# (0, 2, 3) takes 30 us at once, 51 so, sums of 32 x 64 x 28 x 28 int64 135 and 175; but the least
-# of 997 x 2 x 2 x 288 int32 over (0, 3) 90 and 69.
+# step leaves too much if its axes have fewer elements (`benchmarks/choices.py`:
+# `longest-runs-in-steps`, `steps-of-long-runs`).
 _LONG_RUN, _MANY = 1 << 10, 64
-# Elements, and bytes, of rows with gaps between them that are gone through first.
+# Elements, and bytes, of rows with gaps between them that are gone through first
+# (`benchmarks/choices.py`: `shortest-rows-first`, `longest-rows-first`).
 _LEAST_SIDE, _LONG_SIDE = 3, 1 << 12
 
 

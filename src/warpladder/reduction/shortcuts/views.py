@@ -53,9 +53,8 @@ _View = Callable[[NDArray[Any], int], Any]
 """Called with an array and ``ddof``; returns the result of each row, or the one that there is; None
 where the long way has to be gone."""
 
-# Up to so many elements of rows all of a box is gone through run by run. In us, so and rows first,
-# the largest of 34 x 34 x 34 x 34 with its edges cut off 126 and 281 (float32), 199 and 338
-# (float64); of 130 x 130 x 50 89 and 111, 140 and 148; of 100 x 100 x 66 63 and 76, 112 and 89.
+# Up to so many elements of rows all of a box is gone through run by run (`benchmarks/choices.py`:
+# `brief-rows-of-boxes`).
 _BRIEF = 48
 
 # To find a way takes as long as the long one. Parts of ever other shapes are met once.
