@@ -26,9 +26,10 @@ The CPU engine of `reduce` goes one way or another by the size and the layout of
 This page has the constants that decide, with calls on both sides of each. A call is timed as it
 goes and, with another value in the constant's place, the other way; the gain is how many times as
 long the other way takes. Where the other way took less by more than a tenth the gain is set in
-bold: such a bound was found on another machine, or for other calls. Times are in us, the medians of
-{rounds} processes each, by {cores} cores of an {cpu} that others used, too, {date}. Answers had
-the same bits both ways{but}. `python benchmarks/choices.py --only NAME` times a choice anew.
+bold: for such calls the bound is not at its place on this machine. Times are the medians of {rounds}
+processes each, by {cores} cores of an {cpu} that others used, too, {date}.
+Answers had the same bits both ways{but}. `python benchmarks/choices.py --only NAME` times a choice
+anew.
 
 """
 
@@ -50,7 +51,7 @@ def page(record: dict[str, Any]) -> str:
         date=record["date"],
         but=f", but those of {'; '.join(others)}" if others else "",
     )
-    heads = ("choice", "between", "call", "us", "other way", "gain")
+    heads = ("choice", "between", "call", "us as chosen", "us other way", "gain")
     return head + "\n".join(markdown_table(heads, _lines(rows), words=3)) + "\n"
 
 

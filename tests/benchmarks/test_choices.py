@@ -13,7 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "warpladder"
-(RECORD,) = (ROOT / "benchmarks" / "results").glob("choices-*.json")
 # What makes a function one that Numba compiles, which takes constants in.
 COMPILED = {"njit", "subroutine", "strict", "loose", "compiled", "intrinsic"}
 
@@ -116,15 +115,15 @@ def test_the_page_has_each_call_and_says_which_are_faster_the_other_way(choices,
     assert "2 cores of an Some CPU" in page
 
 
-def test_the_record_and_the_page_are_those_of_the_list(choices, program):
-    record = json.loads(RECORD.read_text())
+def test_the_record_and_the_page_are_those_of_the_list(program):
+    choices, publish = program("choices"), program("publish_choices")
+    record = publish.newest_results("choices-*")
     expected = [
         (choice.name, choice.value, cell.name)
         for choice in choices.CHOICES
         for cell in (*choice.below, *choice.above)
     ]
     assert [(row["choice"], row["value"], row["case"]) for row in record["choices"]] == expected
-    publish = program("publish_choices")
     assert publish.PAGE.read_text(encoding="utf-8") == publish.page(record)
 
 

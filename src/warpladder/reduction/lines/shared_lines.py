@@ -63,10 +63,8 @@ _here = _Here()
 def lines_by_one_thread(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return what makes a call in which no lines are shared: of what this thread has just copied.
 
-    They are in its own caches, and another thread takes a part of each. Sums of every second of
-    791 x 467 float64 over the first axis take 190 us so by an EPYC, of which 130 are the copy; with
-    another thread, on a core with other caches, 240, or 620. Rows, which others take as a whole,
-    are shared all the same: of 1,000 x 600 206 in place of 240.
+    They are in its own caches, and another thread takes a part of each (`benchmarks/choices.py`:
+    `own-copies-alone`). Rows, which others take as a whole, are shared all the same.
     """
 
     def alone(*arguments: Any) -> Any:

@@ -113,8 +113,7 @@ def ends_in_gaps(array: NDArray[Any], axes: tuple[int, ...]) -> bool:
 def has_short_rows(array: NDArray[Any]) -> bool:
     """Tell whether all of an array is gone through by short rows first, with gaps between them.
 
-    All of 200 x 300 x 4 int8 whose edges are cut off takes 42 us so, put together (`boxes`) 270;
-    of 64 x 64 x 64 35 and 17.
+    Else it is put together by `boxes` (`benchmarks/choices.py`: `shortest-rows-first`).
     """
     ndim = array.ndim
     is_short = ndim > 1 and _LEAST_SIDE < array.shape[-1] < SHORT
