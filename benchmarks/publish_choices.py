@@ -26,10 +26,9 @@ The CPU engine of `reduce` goes one way or another by the size and the layout of
 This page has the constants that decide, with calls on both sides of each. A call is timed as it
 goes and, with another value in the constant's place, the other way; the gain is how many times as
 long the other way takes. Where the other way took less by more than a tenth the gain is set in
-bold: for such calls the bound is not at its place on this machine. Times are the medians of {rounds}
-processes each, by {cores} cores of an {cpu} that others used, too, {date}.
-Answers had the same bits both ways{but}. `python benchmarks/choices.py --only NAME` times a choice
-anew.
+bold: for such calls the bound is not at its place on this machine. Times are the medians of
+{rounds} processes each, by {cores} cores of an {cpu} that others used, too, {date}. Answers had
+the same bits both ways{but}. `python benchmarks/choices.py --only NAME` times a choice anew.
 
 """
 
