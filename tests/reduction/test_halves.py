@@ -52,13 +52,13 @@ def test_results_are_those_of_float32s_rounded_once(op: str, shape: Any, axis: A
 
 def test_a_sum_is_rounded_once() -> None:
     """2048 + 1 + 2^-14 is just above the middle of two float16s; as a float32 it is that middle."""
-    array = np.zeros((1024, 64), np.float16)
+    array = np.zeros((640, 4096), np.float16)
     # In two blocks, each of which has its sum as a float32.
     array[0], array[600], array[601] = 2048, 1, 2.0**-14
-    np.testing.assert_array_equal(wl.reduce(array, axis=0), np.full(64, 2050, np.float16))
+    np.testing.assert_array_equal(wl.reduce(array[:, :64], axis=0), np.full(64, 2050))
     both = wl.reduce(array, ("sum", "max"), axis=0)
-    np.testing.assert_array_equal(both.sum, np.full(64, 2050, np.float16))
-    np.testing.assert_array_equal(both.max, np.full(64, 2048, np.float16))
+    np.testing.assert_array_equal(both.sum, np.full(4096, 2050))
+    np.testing.assert_array_equal(both.max, np.full(4096, 2048))
     assert {one.dtype for one in both} == {np.dtype(np.float16)}
 
 
@@ -88,7 +88,8 @@ def test_bits_hang_neither_on_slabs_nor_on_the_way(
             patch.setattr(in_floats, "SLAB", 40_000)
             told: list[float] = []
             sliced = wl.reduce(array, op, axis=axis, progress=told.append)
-            if are_better_wide.__wrapped__(array.shape, array.strides, (axis,)):
+            # Several operations leave so few rows as they are.
+            if type(op) is str and are_better_wide.__wrapped__(array.shape, array.strides, (axis,)):
                 assert len(told) > 1
             assert told[-1] == 1.0
             assert told == sorted(told)
@@ -150,10 +151,10 @@ def test_rows_that_are_long_stay_as_they_are() -> None:
     assert not are((1000, 32), (1,))
     assert not are((1000, 15), (0,))
     # A slab would have part of each line of memory.
-    assert not are((1 << 14, 1 << 9), (0,))
+    assert not are((1 << 15, 1 << 9), (0,))
     assert not are((0, 100), (0,))
-    spans = [span[:2] for span, _ in slabs_of(np.empty((1 << 12, 1 << 10), np.float16), (0,))]
-    assert spans == [(0, 512), (512, 1024)]
+    spans = [span[:2] for span, _ in slabs_of(np.empty((1 << 12, 1 << 11), np.float16), (0,))]
+    assert spans == [(0, 1024), (1024, 2048)]
 
 
 def test_other_byte_order_and_masks_go_their_own_way() -> None:

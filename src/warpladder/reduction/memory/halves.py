@@ -26,12 +26,12 @@ __all__ = ["HALF", "SLAB", "are_better_wide", "slabs_of", "widened"]
 
 HALF = np.dtype(np.float16)
 
-SLAB = 1 << 21
+SLAB = 1 << 22
 """Elements that are widened at a time (`benchmarks/choices.py`: `slabs-of-halves`)."""
 
-# Fewer rows are left to a loop along each (`benchmarks/choices.py`: `halves-of-few-rows`); of fewer
-# in a slab, lines of memory would be cut.
-_LEAST_ROWS, _LEAST_OF_SLAB = 16, 256
+# Of so few rows few elements are left to a loop along each (`benchmarks/choices.py`:
+# `halves-of-few-rows`); of fewer rows in a slab, lines of memory would be cut.
+_FEW_ROWS, _LEAST_OF_FEW, _LEAST_OF_SLAB = 16, 1 << 14, 256
 
 
 @lru_cache(maxsize=1024)
@@ -49,7 +49,9 @@ def are_better_wide(
     steps = [abs(step) if n > 1 else inf for n, step in zip(shape, strides, strict=True)]
     staying = [axis for axis in range(len(shape)) if axis not in axes]
     rows, length = (prod(shape[axis] for axis in sides) for sides in (staying, axes))
-    if not length or rows < _LEAST_ROWS or min(rows, _LEAST_OF_SLAB) * length > SLAB:
+    if rows < 2 or not length or min(rows, _LEAST_OF_SLAB) * length > SLAB:
+        return False
+    if rows < _FEW_ROWS and rows * length < _LEAST_OF_FEW:
         return False
     return length < SHORT or min(steps[axis] for axis in staying) < min(
         steps[axis] for axis in axes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,17 @@ __all__ = ["go_in_floats", "in_floats"]
 
 After = Callable[[Any], Any] | None
 
-# Several operations at once have no short way then (`benchmarks/choices.py`: `halves-of-several`).
-_LEAST_OF_SEVERAL = 1 << 15
+# Several operations at once have no short way then, which so many rows make up for
+# (`benchmarks/choices.py`: `halves-of-several`).
+_LEAST_ROWS_OF_SEVERAL = 1 << 12
 
 
 def go_in_floats(array: NDArray[Any], axes: tuple[int, ...], *, at_once: int) -> bool:
     """Return whether these are float16s that so many operations over some axes take as float32s."""
-    if array.dtype is not HALF or (at_once > 1 and array.size < _LEAST_OF_SEVERAL):
+    if array.dtype is not HALF or not are_better_wide(array.shape, array.strides, axes):
         return False
-    return are_better_wide(array.shape, array.strides, axes)
+    length = prod(array.shape[axis] for axis in axes)
+    return at_once == 1 or array.size // length >= _LEAST_ROWS_OF_SEVERAL
 
 
 def in_floats(
@@ -59,11 +62,13 @@ def _asked_of(op: Asked) -> tuple[Asked, After] | None:
     """Return what to ask of float32s, and what then makes the answer; None for the long way."""
     if isinstance(op, Into | Unrounded):
         return op, None
+    if isinstance(op, tuple):
+        return None
     try:
         (request,) = parse_ops(op)
         dtype = result_dtype(request, HALF, None)
     except (InputError, InputTypeError, ValueError):
-        # Something else is to be said first, or there are several.
+        # Something else is to be said first.
         return None
     if dtype is not HALF:
         return op, None

@@ -65,7 +65,7 @@ class EndlessWatch:
             self._turns += 1
             return self._turns >= _TURNS
         if self._steps >= self._next_look and not self._turns:
-            self._next_look = 2 * self._steps
+            self._next_look, self._telling = 2 * self._steps, 0
             values = tuple(_kept(batch.environment[slot]) for slot in block.steering)
             self._seen = _Seen(block, batch.converged, batch.counters.copy(), values)
         return False
@@ -73,7 +73,7 @@ class EndlessWatch:
     def _is_there_again(self, batch: BatchState, block: Block, seen: _Seen) -> bool:
         if seen.block is not block or seen.converged != batch.converged:
             return False
-        environment, slots = batch.environment, block.steering
+        environment, slots = batch.environment, block.steering or ()
         # Mostly the variable that last told two steps apart does so again.
         for place in (self._telling, *range(len(slots))) if slots else ():
             if not same(seen.values[place], environment[slots[place]]):

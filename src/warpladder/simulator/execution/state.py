@@ -153,8 +153,8 @@ class BatchState:
 
     def threads_left(self) -> NDArray[np.int64]:
         """Return the numbers of the threads that have not exited."""
-        alive = slice(None) if self.converged is not None else self.counters != EXITED
-        return self.lanes.ident[alive]
+        idents: NDArray[np.int64] = self.lanes.ident
+        return idents if self.converged is not None else idents[self.counters != EXITED]
 
     def sites(self) -> list[Site]:
         """Return the source lines at which threads are."""
