@@ -45,7 +45,7 @@ __all__ = [
     "stretch_of",
 ]
 
-LEAST_SHARED = 1 << 20
+LEAST_SHARED = 1 << 19
 """Bytes from which it pays to share rows with threads that stand by (`benchmarks/choices.py`:
 `elements-apart-shared`, `runs-shared`, `own-copies-alone`)."""
 

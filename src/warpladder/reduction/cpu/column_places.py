@@ -61,7 +61,7 @@ __all__ = ["way_to_column_places"]
 _WIDE, _LEAST = 128, 1 << 8
 # Elements of lines that are not joined to others (`benchmarks/choices.py`:
 # `lines-of-places-joined`).
-_WIDE_ENOUGH = 16
+_WIDE_ENOUGH = 32
 # Bytes of lines whose elements between those that count are looked at, too. Of longer ones it takes
 # less to copy few elements, if a line has fewer than there are lanes (`benchmarks/choices.py`:
 # `columns-between`, `few-columns-of-many`).

@@ -36,11 +36,11 @@ __all__ = ["way_in_groups"]
 
 # Bytes of a panel that takes as long as to call the loop (`benchmarks/choices.py`:
 # `panels-as-they-lie`).
-_LEAST_PANEL = 1 << 11
+_LEAST_PANEL = 1 << 10
 # Of a panel whose elements lie alone: bytes that are put together at the most, and bytes that a
 # strip has of each line where it is cut, with those between its elements, at the least
 # (`benchmarks/choices.py`: `panels-put-together`, `strips-of-panels`).
-_MOST_PUT_TOGETHER, _LEAST_RUN = 1 << 19, 1 << 10
+_MOST_PUT_TOGETHER, _LEAST_RUN = 1 << 19, 1 << 9
 # Rows abreast in such a panel: of fewer all are copied, and turned (`small_panels`), in less time
 # (`benchmarks/choices.py`: `rows-abreast-in-panels`).
 _LEAST_ABREAST = 8

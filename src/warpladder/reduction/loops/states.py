@@ -35,7 +35,7 @@ __all__ = [
 Fields = dict[str, NDArray[Any]]
 
 # Rows up to which states are made of bytes (`benchmarks/choices.py`: `few-states`).
-_FEW = 1 << 14
+_FEW = 1 << 16
 
 BLOCK = 4096
 """Elements whose sum is made in the lanes of vectors."""

@@ -29,10 +29,10 @@ __all__ = ["TurnedCopies", "turned_copies"]
 
 # Bytes from which a copy is shared (`benchmarks/choices.py`: `copies-shared`), and as how many that
 # are added up one takes as long.
-_LEAST_SHARED, _SLOWER = 1 << 20, 4
+_LEAST_SHARED, _SLOWER = 1 << 19, 4
 # Rows from which they are turned in blocks, and lines; of elements of eight bytes always
 # (`benchmarks/choices.py`: `rows-of-blocks`, `lines-of-blocks`).
-_LEAST_ROWS, _LEAST_LINES = 256, 64
+_LEAST_ROWS, _LEAST_LINES = 128, 64
 # A piece has a multiple of so many elements of each line, which are whole lines of the caches.
 _ALIGNED = 64
 

@@ -41,11 +41,11 @@ __all__ = ["answer_along", "is_index"]
 
 # Of more rows it does not matter how their states are made (`benchmarks/choices.py`:
 # `states-at-hand`); of booleans, of which few may be looked at, it does up to these.
-_FEW_ROWS, _FEW_TRUTHS = 256, 4096
+_FEW_ROWS, _FEW_TRUTHS = 1024, 4096
 # Bytes of lines, and of panels, up to which these are turned, and from how many on
 # (`benchmarks/choices.py`: `widest-lines-of-panels`, `largest-panels-turned`,
 # `fewest-panels-turned`).
-_WIDEST, _LARGEST_PANEL, _LEAST_PANELS = 1 << 7, 1 << 11, 32
+_WIDEST, _LARGEST_PANEL, _LEAST_PANELS = 1 << 7, 1 << 11, 64
 
 
 def answer_along(

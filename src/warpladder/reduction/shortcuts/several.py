@@ -40,7 +40,7 @@ __all__ = [
     "several_beside_mask",
 ]
 
-MOST_ALONE = 1 << 18
+MOST_ALONE = 1 << 19
 """Bytes up to which operations go one by one where that leaves the same bits
 (`benchmarks/choices.py`: `operations-alone`)."""
 
