@@ -20,8 +20,8 @@ OF_VIEWS = (
         ("cpu.in_groups",),
         "_LEAST_PANEL",
         "panels of a box copied together, or gone through where they lie",
+        (over(0, "sum", "int8", 15, 40, 50, layout=CUT),),
         (over(0, "sum", "int8", 30, 40, 50, layout=CUT),),
-        (over(0, "sum", "int8", 50, 40, 50, layout=CUT),),
     ),
     Choice(
         "panels-put-together",
@@ -36,8 +36,8 @@ OF_VIEWS = (
         ("cpu.in_groups",),
         "_LEAST_RUN",
         "all copied where strips would be narrower, or strip by strip",
+        (over(1, "sum", "float64", 2, 1000, 30, layout=SECOND),),
         (over(1, "sum", "float64", 2, 1000, 106, layout=SECOND),),
-        (over(1, "sum", "float64", 2, 1000, 128, layout=SECOND),),
     ),
     Choice(
         "rows-abreast-in-panels",
@@ -52,16 +52,16 @@ OF_VIEWS = (
         ("cpu.runs",),
         "_LEAST_RUN",
         "rows in runs copied, or gone through run by run",
+        (over((0, 2), "sum", "float32", 8192, 8, 1),),
         (over((0, 2), "sum", "float32", 8192, 8, 2),),
-        (over((0, 2), "sum", "float32", 8192, 8, 4),),
     ),
     Choice(
         "shortest-rows-in-runs",
         ("cpu.runs",),
         "_LEAST_ROW",
         "short rows in runs copied, or gone through run by run",
-        (over((0, 2), "mean", "int8", 4, 20_000, 16),),
         (over((0, 2), "mean", "int8", 8, 20_000, 16),),
+        (over((0, 2), "mean", "int8", 16, 20_000, 16),),
     ),
     Choice(
         "rows-in-groups-of-runs",
@@ -166,8 +166,8 @@ OF_VIEWS = (
         ("shortcuts.views",),
         "_BRIEF",
         "all of a box run by run, or its rows first",
-        (over(None, "max", "float32", 34, 34, 34, 34, layout=CUT),),
         (over(None, "max", "float32", 100, 100, 66, layout=CUT),),
+        (over(None, "max", "float32", 100, 100, 110, layout=CUT),),
     ),
     Choice(
         "steps-of-long-runs",
@@ -190,8 +190,8 @@ OF_VIEWS = (
         ("shortcuts.steps",),
         "_LONG_SIDE",
         "rows with gaps between them first, or, if long, run by run",
-        (over((1, 2), "max", "float64", 20, 20, 400, layout=CUT),),
         (over((1, 2), "max", "float64", 20, 20, 600, layout=CUT),),
+        (over((1, 2), "max", "float64", 20, 20, 1200, layout=CUT),),
     ),
 )
 
@@ -225,8 +225,8 @@ OF_COPIES = (
         ("memory.turned_copies",),
         "_LEAST_ROWS",
         "squares turned into rows, or into blocks first",
+        (over(0, "sum", "float32", 256, 120, option="masked"),),
         (over(0, "sum", "float32", 256, 240, option="masked"),),
-        (over(0, "sum", "float32", 256, 400, option="masked"),),
     ),
     Choice(
         "lines-of-blocks",

@@ -142,7 +142,7 @@ def test_shared_with_who_stands_by(op: str, dtype: str, size: int) -> None:
 
 
 def test_few_and_what_may_not_be_cut_are_not_shared() -> None:
-    view = lying_apart(numbers("f4", 1 << 16), 2, 0)
+    view = lying_apart(numbers("f4", 1 << 15), 2, 0)
     together = shared_rows.RowsTogether(part_of("sum", "f4"), 3)
     assert together.pays_apart(view)
     assert not together.pays_apart(view[1:])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
+from warpladder.errors import TooLargeError
 from warpladder.reduction.memory import halves
 from warpladder.reduction.memory.halves import are_better_wide, slabs_of, widened
 from warpladder.reduction.shortcuts import in_floats
@@ -153,8 +154,17 @@ def test_rows_that_are_long_stay_as_they_are() -> None:
     # A slab would have part of each line of memory.
     assert not are((1 << 15, 1 << 9), (0,))
     assert not are((0, 100), (0,))
+    # Several slabs, and a loop along each row is as fast.
+    assert are((2049, 2000), (0,))
+    assert not are((2049, 2100), (0,))
     spans = [span[:2] for span, _ in slabs_of(np.empty((1 << 12, 1 << 11), np.float16), (0,))]
     assert spans == [(0, 1024), (1024, 2048)]
+
+
+def test_results_that_memory_does_not_hold_are_refused() -> None:
+    huge = np.broadcast_to(np.float16(1), (2, 10**13))
+    with pytest.raises(TooLargeError, match="values: the results"):
+        wl.reduce(huge, axis=0)
 
 
 def test_other_byte_order_and_masks_go_their_own_way() -> None:

@@ -89,11 +89,11 @@ def test_which_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         return make(plan, *lies)
 
     monkeypatch.setattr(along, "way_in_small_panels", noting)
-    sizes = [(32, 4, 4), (31, 4, 4), (40, 4, 16), (40, 4, 17), (40, 16, 16), (40, 17, 16)]
+    sizes = [(64, 4, 4), (63, 4, 4), (70, 4, 16), (70, 4, 17), (70, 16, 16), (70, 17, 16)]
     for shape in sizes:
         values = np.random.default_rng(shape).random(shape)
         np.testing.assert_allclose(wl.reduce(values, "min", axis=1), values.min(axis=1))
-    assert noted == [(32, 4, 4), (40, 4, 16), (40, 16, 16)]
+    assert noted == [(64, 4, 4), (70, 4, 16), (70, 16, 16)]
     # More numbers than a byte counts have places in the long way alone.
     for length in (128, 129):
         values = np.zeros((50, length, 2), np.int8)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
+from choosing import large
 from warpladder.errors import KernelFaultError
 from warpladder.simulator import simulate
 
@@ -108,6 +109,46 @@ def ends_by_a_carry(a, out, n):
     out[i] = low + high + a[0] + n
 
 
+def has_a_long_loop_inside_one_that_ends_otherwise(a, out, n):
+    t = cuda.grid(1)
+    while True:
+        for _ in range(9000):
+            out[t] += 1
+        if n != 7:
+            break
+        out[t] = 0
+
+
+def has_long_loops_beside_ways_back(a, out, n):
+    t, i = cuda.grid(1), 0
+    while i < 3:
+        j = 0
+        while True:
+            j += 1
+            if j == 9000:
+                break
+            if a[t] > 1:
+                out[t] += 0.5
+        if n == 64:
+            i += 1
+            continue
+        for _ in range(9000):
+            out[t] += 1
+        i += 2
+
+
+def has_loops_of_fewer_variables_behind(a, out, n):
+    t, high, low = cuda.grid(1), 0, 0
+    while high < 2:
+        low += 1
+        if low == 9000:
+            low = 0
+            high += 1
+    for _ in range(60_000):
+        high += 1
+    out[t] = high
+
+
 def waits_and_counts(a, out, n):
     """Another block writes what these wait for, when they have stored thousands of times."""
     if cuda.blockIdx.x == 0:
@@ -121,10 +162,17 @@ def waits_and_counts(a, out, n):
         out[1] = total
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", ["lockstep", *large("warps", "warps-reverse")])
 @pytest.mark.parametrize(
     ("kernel", "first"),
-    [(ends_late, 9001), (ends_by_a_number_that_turns_seldom, 6000), (ends_by_a_carry, 9066)],
+    [
+        (ends_late, 9001),
+        (ends_by_a_number_that_turns_seldom, 6000),
+        (ends_by_a_carry, 9066),
+        (has_a_long_loop_inside_one_that_ends_otherwise, 9000),
+        (has_long_loops_beside_ways_back, 13498.5),
+        (has_loops_of_fewer_variables_behind, 60_002),
+    ],
     ids=lambda one: getattr(one, "__name__", None),
 )
 def test_a_loop_that_ends_late_is_none(kernel: Any, first: int, schedule: str) -> None:
@@ -132,6 +180,23 @@ def test_a_loop_that_ends_late_is_none(kernel: Any, first: int, schedule: str) -
     kernel_there = simulate(kernel, schedule=schedule)
     kernel_there[1, 64](np.full(64, 9000, np.float32), out, np.int64(64))
     assert out[0] == first
+
+
+def test_others_may_end_a_loop_by_a_way_to_its_exit() -> None:
+    def waits(a, out, n):
+        if cuda.blockIdx.x == 0:
+            while True:
+                cuda.atomic.add(out, 0, 1)
+                if cuda.atomic.add(out, 63, 0) > 0 and n == 64:
+                    break
+        elif cuda.threadIdx.x == 0:
+            for k in range(8000):
+                out[1] = a[0] + k
+            out[63] = n
+
+    out = np.zeros(64, np.float32)
+    simulate(waits)[2, 32](np.zeros(64, np.float32), out, np.int64(64))
+    assert out[63] == 64
 
 
 def test_others_may_end_a_loop_that_stores_meanwhile() -> None:

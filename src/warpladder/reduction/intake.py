@@ -79,7 +79,10 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     refuse_missing(values, name)
     array = _read(values, name, "numbers")
     if array.dtype == object and not array.ndim and isinstance(values, Integral):
-        raise InputTypeError(f"{name}: {values} does not fit 64 bits; give float({values})")
+        raise InputTypeError(
+            f"{name}: an integer of {int(values).bit_length()} bits is not taken, of 64 at the "
+            "most; give a float"
+        )
     if array.dtype == object and not array.ndim:
         or_chunks = _OR_CHUNKS if name == "values" and isinstance(values, Iterable) else ""
         raise InputTypeError(

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Accumulate = Callable[..., None]
-"""`cpu.accumulate`, or what does so on a GPU."""
+"""`cpu.engine.accumulate`, or what does so on a GPU."""
 
 
 def reduce_rows(
@@ -40,8 +40,7 @@ def reduce_rows(
     TooLargeError
         Memory does not hold them.
     """
-    require_memory(rows.count * sum(dtype.itemsize for dtype in plan.dtypes), "values: the results")
-    results = [np.empty(rows.count, dtype) for dtype in plan.dtypes]
+    results = _new_results(rows.count, plan)
 
     def take(span: Span, states: list[Any]) -> None:
         found = plan.finish(states, span.end - span.begin, rows.length, ddof)
@@ -50,6 +49,11 @@ def reduce_rows(
 
     run(plan, rows, take, progress=progress)
     return results
+
+
+def _new_results(rows: int, plan: Plan) -> list[NDArray[Any]]:
+    require_memory(rows * sum(dtype.itemsize for dtype in plan.dtypes), "values: the results")
+    return [np.empty(rows, dtype) for dtype in plan.dtypes]
 
 
 def reduce_array(
@@ -92,7 +96,7 @@ def _reduce_halves(
     """Return the results for float16s by a plan for float32s."""
     staying = array.ndim - len(axes)
     count = prod(array.shape[axis] for axis in range(array.ndim) if axis not in axes)
-    results = [np.empty(count, dtype) for dtype in plan.dtypes]
+    results = _new_results(count, plan)
     for span, part in slabs_of(array, axes):
         going = range(staying, array.ndim)
         found = reduce_array(run, plan, widened(part), going, None, ddof, None)

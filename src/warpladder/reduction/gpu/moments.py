@@ -1,4 +1,4 @@
-"""Means and squared deviations of batches: `reduction.moments` for a GPU.
+"""Means and squared deviations of batches: `reduction.loops.moments` for a GPU.
 
 Only squares of float64 can leave the range of float64; the three ranges are for them alone.
 """

@@ -102,7 +102,7 @@ def accumulate(
     first: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> None:
-    """Accumulate every row of a matrix of the host: `cpu.accumulate` on a GPU.
+    """Accumulate every row of a matrix of the host: `cpu.engine.accumulate` on a GPU.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _joined(rows: Rows, itemsize: int) -> tuple[list[Span], list[Span]]:
     Each tile costs time on the way to a GPU, and need not stay in the caches of a CPU.
     """
     runs = list(rows.row_spans())
-    # See `cpu.accumulate`.
+    # See `cpu.engine.accumulate`.
     columns = rows.column_spans() if runs else []
     if not runs or not columns:
         return runs, columns

@@ -7,5 +7,6 @@
 `copies`         the elements of each row put together in a buffer
 `turned_copies`  copies against the order of memory, by `squares` of elements
 `singles`        elements that lie alone, put together
+`halves`         float16s widened
 `at_hand`        buffers that lie ready for the next call
 """

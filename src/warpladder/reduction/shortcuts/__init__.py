@@ -10,6 +10,6 @@ goes the long way through `plan` and `passes`.
 `one_row`       one row by a single call; `boxes` all of an array of several axes; `row_at` each row
 `several`       more than one operation
 `beside_masks`  calls with a mask
-`in_bytes`      booleans as the bytes that they are
+`in_bytes`      booleans as the bytes that they are; `in_floats` float16s as float32s
 `afterwards`    options that are done to results
 """

@@ -22,8 +22,11 @@ __all__ = ["EndlessWatch"]
 
 #: Steps without a turn of others before the state is first kept for comparison.
 _FIRST_LOOK = 2048
-#: Turns of a loop with the same state that are enough.
-_TURNS = 4096
+#: The share of steps for which states are compared, and how many there are at least: of 40,000
+#: turns of one warp, each a step or two, comparing all took a quarter of the time.
+_SHARE, _LEAST_WATCHED = 8, 256
+#: Turns of a loop with the same state that are enough, and steps, where a turn has many.
+_TURNS, _FEWEST_TURNS, _STEPS = 4096, 16, 1 << 18
 
 
 class _Seen(NamedTuple):
@@ -49,29 +52,38 @@ class EndlessWatch:
 
     def restart(self) -> None:
         """Begin anew: others have had their turn."""
-        self._steps, self._next_look, self._turns = 0, _FIRST_LOOK, 0
+        self._steps, self._next_look, self._until, self._turns = 0, _FIRST_LOOK, 0, 0
+        self._last, self._telling = 0, 0
         self._seen: _Seen | None = None
-        self._telling = 0
         self.sites: set[Site] = set()
 
     def goes_round(self, batch: BatchState, block: Block) -> bool:
         """Take note of a step; return whether a loop has gone round often enough."""
-        self._steps += 1
-        if self._steps < _FIRST_LOOK or block.steering is None:
+        self._steps = steps = self._steps + 1
+        if self._seen is None:
+            if steps >= self._next_look and block.steering is not None:
+                values = tuple(_kept(batch.environment[slot]) for slot in block.steering)
+                self._seen = _Seen(block, batch.converged, batch.counters.copy(), values)
+                self._last, self._telling, self._turns = steps, 0, 0
+                self._until = steps + max(steps // _SHARE, _LEAST_WATCHED)
             return False
         if self._turns == 1:
             self.sites.update(block.sites)
-        if self._seen is not None and self._is_there_again(batch, block, self._seen):
+        if block is self._seen.block and self._is_there_again(batch, block, self._seen):
             self._turns += 1
-            return self._turns >= _TURNS
-        if self._steps >= self._next_look and not self._turns:
-            self._next_look, self._telling = 2 * self._steps, 0
-            values = tuple(_kept(batch.environment[slot]) for slot in block.steering)
-            self._seen = _Seen(block, batch.converged, batch.counters.copy(), values)
+            # The next turn takes as many steps, unless it is another way round.
+            self._until = max(self._until, steps + 2 * (steps - self._last) + _LEAST_WATCHED)
+            self._last = steps
+            return self._turns >= _TURNS or (
+                self._turns >= _FEWEST_TURNS and steps >= self._next_look + _STEPS
+            )
+        if steps > self._until:
+            self._seen, self._next_look = None, 2 * steps
+            self.sites.clear()
         return False
 
     def _is_there_again(self, batch: BatchState, block: Block, seen: _Seen) -> bool:
-        if seen.block is not block or seen.converged != batch.converged:
+        if seen.converged != batch.converged:
             return False
         environment, slots = batch.environment, block.steering or ()
         # Mostly the variable that last told two steps apart does so again.

@@ -15,22 +15,47 @@ _MOST_BLOCKS = 48
 
 def mark_loops(blocks: list[Block]) -> None:
     """Mark the blocks of each loop as `Block.may_wait` and `Block.steering` say."""
-    for loop in strong_components(blocks, lambda block: list(block.successors())):
-        if len(loop) == 1 and loop[0] not in loop[0].successors():
-            continue
+    for loop in _loops(blocks, lambda block: list(block.successors())):
         waits, steering = _may_wait(loop), _steering(loop)
         for block in loop:
             block.may_wait, block.steering = waits, steering
 
 
-def _exit_conditions(loop: list[Block]) -> set[int]:
-    """Return the conditions by which threads leave a loop; an exception is none."""
+def _loops(blocks: list[Block], edges: Callable[[Block], list[Block]]) -> list[list[Block]]:
+    """Return the outermost loops."""
+    components = strong_components(blocks, edges)
+    return [loop for loop in components if len(loop) > 1 or loop[0] in edges(loop[0])]
+
+
+def _nest(loop: list[Block]) -> list[list[Block]]:
+    """Return a loop and all loops inside it."""
+    found, left = [], [loop]
+    while left:
+        outer = left.pop()
+        found.append(outer)
+        inside, head = set(map(id, outer)), min(outer, key=lambda block: block.order)
+
+        def edges(block: Block, inside: set[int] = inside, head: Block = head) -> list[Block]:
+            return [after for after in block.successors() if id(after) in inside - {id(head)}]
+
+        left += _loops(outer, edges)
+    return found
+
+
+def _exits(loop: list[Block]) -> list[Block]:
+    """Return the blocks from which threads may leave a loop, by an exception or not."""
     inside = set(map(id, loop))
-    return {
-        _condition(block)
-        for block in filter(_parts, loop)
-        if any(id(after) not in inside for after in block.successors())
-    }
+    return [
+        block
+        for block in loop
+        if isinstance(block.terminator, Branch)
+        and any(id(after) not in inside for after in block.successors())
+    ]
+
+
+def _condition(block: Block) -> int:
+    assert isinstance(block.terminator, Branch)  # noqa: S101 - of what ends so alone it is asked
+    return block.terminator.condition
 
 
 def _may_wait(loop: list[Block]) -> bool:
@@ -43,20 +68,27 @@ def _may_wait(loop: list[Block]) -> bool:
             for reads, writes, memory in block.flows:
                 if memory or not found.isdisjoint(reads):
                     found.update(writes)
-    return not found.isdisjoint(_exit_conditions(loop))
+    return any(
+        isinstance(block.terminator, Branch)
+        and not block.terminator.guard
+        and block.terminator.condition in found
+        for block in _exits(loop)
+    )
 
 
 def _steering(loop: list[Block]) -> tuple[int, ...] | None:
     """Return what decides how long threads stay in a loop, None where memory has a say.
 
-    That is what its exit conditions are made of, and, where a part of that is assigned on some of
-    the ways through the loop only, what decides between these ways.
+    That is what the exit conditions of it, and of loops inside, are made of, and, where an exit
+    lies, or a part of that is assigned, on some of the ways only, what decides between these ways.
+    While all of it is the same at a place of the loop, threads come to that place again.
     """
-    wanted = _exit_conditions(loop)
-    changed_in = {id(block): _changed_in(block) for block in loop}
+    exits = [block for one in _nest(loop) for block in _exits(one)]
+    wanted = set(map(_condition, exits))
+    branches = [block for block in loop if isinstance(block.terminator, Branch)]
     if len(loop) > _MOST_BLOCKS:
-        wanted.update(map(_condition, filter(_parts, loop)))
-    left = loop
+        wanted.update(map(_condition, branches))
+    changed_in = {id(block): _changed_in(block) for block in loop}
     before = -1
     while len(wanted) != before:
         before = len(wanted)
@@ -70,11 +102,10 @@ def _steering(loop: list[Block]) -> tuple[int, ...] | None:
                 if memory:
                     return None
                 wanted.update(reads)
-        if len(loop) <= _MOST_BLOCKS:
-            found = [block for block in left if not wanted.isdisjoint(changed_in[id(block)])]
-            left = [block for block in left if block not in found]
-            for block in found:
-                wanted.update(_deciding_whether(block, loop))
+        telling = [block for block in loop if not wanted.isdisjoint(changed_in[id(block)])]
+        for branch in branches:
+            if _condition(branch) not in wanted and _decides(branch, telling + exits, loop):
+                wanted.add(_condition(branch))
     passed_on = {slot for block in loop for slot in block.live_in}
     return tuple(sorted(wanted & passed_on & set().union(*changed_in.values())))
 
@@ -86,37 +117,25 @@ def _changed_in(block: Block) -> set[int]:
     return {*block.live_out, *(slot for slot in result if slot is not None)}
 
 
-def _parts(block: Block) -> bool:
-    """Tell whether threads go two ways from a block, none of which is an exception."""
-    return isinstance(block.terminator, Branch) and not block.terminator.guard
+def _decides(branch: Block, telling: list[Block], loop: list[Block]) -> bool:
+    """Tell whether threads may come by one of some blocks behind a branch, and may not."""
+    reached = _reached(branch, loop, without=None)
+    return any(
+        id(block) in reached and id(branch) in _reached(branch, loop, without=block)
+        for block in telling
+        if block is not branch
+    )
 
 
-def _condition(block: Block) -> int:
-    assert isinstance(block.terminator, Branch)  # noqa: S101 - see `_parts`
-    return block.terminator.condition
-
-
-def _deciding_whether(block: Block, loop: list[Block]) -> set[int]:
-    """Return the conditions that decide whether threads come by a block on a turn of a loop."""
-    return {
-        _condition(other)
-        for other in filter(_parts, loop)
-        if len({_comes_back(way, other, block, loop) for way in other.successors()}) > 1
-    }
-
-
-def _comes_back(start: Block, end: Block, without: Block, loop: list[Block]) -> bool:
-    """Tell whether a way inside a loop leads from one block to another, not through a third."""
-    inside, seen, stack = set(map(id, loop)), set[int](), [start]
+def _reached(start: Block, loop: list[Block], without: Block | None) -> set[int]:
+    """Return which blocks of a loop threads may come to behind one, not by way of another."""
+    inside, seen, stack = set(map(id, loop)), set[int](), list(start.successors())
     while stack:
         block = stack.pop()
-        if id(block) not in inside or id(block) in seen or block is without:
-            continue
-        if block is end:
-            return True
-        seen.add(id(block))
-        stack.extend(block.successors())
-    return False
+        if id(block) in inside and id(block) not in seen and block is not without:
+            seen.add(id(block))
+            stack.extend(block.successors())
+    return seen
 
 
 def strong_components(
