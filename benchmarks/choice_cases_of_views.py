@@ -60,8 +60,8 @@ OF_VIEWS = (
         ("cpu.runs",),
         "_LEAST_ROW",
         "short rows in runs copied, or gone through run by run",
-        (over((0, 2), "mean", "int8", 8, 20_000, 16),),
         (over((0, 2), "mean", "int8", 16, 20_000, 16),),
+        (over((0, 2), "mean", "int8", 32, 20_000, 16),),
     ),
     Choice(
         "rows-in-groups-of-runs",
@@ -166,8 +166,8 @@ OF_VIEWS = (
         ("shortcuts.views",),
         "_BRIEF",
         "all of a box run by run, or its rows first",
-        (over(None, "max", "float32", 100, 100, 66, layout=CUT),),
-        (over(None, "max", "float32", 100, 100, 110, layout=CUT),),
+        (over(None, "max", "float32", 100, 100, 100, layout=CUT),),
+        (over(None, "max", "float32", 100, 100, 150, layout=CUT),),
     ),
     Choice(
         "steps-of-long-runs",
@@ -190,8 +190,8 @@ OF_VIEWS = (
         ("shortcuts.steps",),
         "_LONG_SIDE",
         "rows with gaps between them first, or, if long, run by run",
-        (over((1, 2), "max", "float64", 20, 20, 600, layout=CUT),),
         (over((1, 2), "max", "float64", 20, 20, 1200, layout=CUT),),
+        (over((1, 2), "max", "float64", 20, 20, 2400, layout=CUT),),
     ),
 )
 
@@ -312,8 +312,8 @@ OF_COPIES = (
         ("memory.halves",),
         "_LEAST_OF_FEW",
         "few rows of float16s by a loop along each, or widened first",
-        (over(0, "sum", "float16", 1000, 6),),
-        (over(0, "max", "float16", 10_000, 12), over(0, "sum", "float16", 10_000, 3)),
+        (over(0, "max", "float16", 1000, 6),),
+        (over(0, "max", "float16", 10_000, 12), over(0, "max", "float16", 10_000, 3)),
     ),
     Choice(
         "slabs-of-halves",
@@ -329,6 +329,6 @@ OF_COPIES = (
         "_LEAST_ROWS_OF_SEVERAL",
         "float16s of which two things are asked as they lie, or widened first",
         (over(0, "min and max", "float16", 250, 200),),
-        (over(1, "mean and std", "float16", 8000, 20),),
+        (over(1, "min and max", "float16", 8000, 20),),
     ),
 )

@@ -56,7 +56,7 @@ __all__ = ["InRuns", "alike", "takes_runs"]
 _DEALT_OUT = 1 << 22
 # Bytes of a row and of a run from which it pays (`benchmarks/choices.py`: `shortest-rows-in-runs`,
 # `shortest-runs`).
-_LEAST_ROW, _LEAST_RUN = 1 << 8, 1 << 3
+_LEAST_ROW, _LEAST_RUN = 1 << 9, 1 << 3
 # Elements of rows that lie in groups from which it pays, unless they lie alone
 # (`benchmarks/choices.py`: `rows-in-groups-of-runs`).
 _LEAST_OF_LEVELS = 1 << 8

@@ -38,7 +38,7 @@ _LATER = {
 _LONG_RUN, _MANY = 1 << 10, 64
 # Elements, and bytes, of rows with gaps between them that are gone through first
 # (`benchmarks/choices.py`: `shortest-rows-first`, `longest-rows-first`).
-_LEAST_SIDE, _LONG_SIDE = 3, 1 << 13
+_LEAST_SIDE, _LONG_SIDE = 3, 1 << 14
 
 
 def way_in_steps(

@@ -55,7 +55,7 @@ where the long way has to be gone."""
 
 # Up to so many elements of rows all of a box is gone through run by run (`benchmarks/choices.py`:
 # `brief-rows-of-boxes`).
-_BRIEF = 96
+_BRIEF = 128
 
 # To find a way takes as long as the long one. Parts of ever other shapes are met once.
 _met: set[_Lies] = set()
