@@ -22,8 +22,8 @@ __all__ = ["EndlessWatch"]
 
 #: Steps without a turn of others before the state is first kept for comparison.
 _FIRST_LOOK = 2048
-#: The share of steps for which states are compared, and how many there are at least: of 40,000
-#: turns of one warp, each a step or two, comparing all took a quarter of the time.
+#: The share of steps behind which states are compared, since that takes as long as a step of one
+#: warp does, and how many there are at least.
 _SHARE, _LEAST_WATCHED = 8, 256
 #: Turns of a loop with the same state that are enough, and steps, where a turn has many.
 _TURNS, _FEWEST_TURNS, _STEPS = 4096, 16, 1 << 18
