@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.errors import TooLargeError
+from warpladder.errors import InputTypeError, TooLargeError
 from warpladder.reduction.memory import halves
 from warpladder.reduction.memory.halves import are_better_wide, slabs_of, widened
 from warpladder.reduction.shortcuts import in_floats
@@ -166,6 +166,12 @@ def test_results_that_memory_does_not_hold_are_refused() -> None:
     huge = np.broadcast_to(np.float16(1), (2, 10**13))
     with pytest.raises(TooLargeError, match="values: the results"):
         wl.reduce(huge, axis=0)
+
+
+@pytest.mark.parametrize("axis", [("a",), (1.0,), (None,), (True,), "a", True], ids=repr)
+def test_what_is_no_axis_is_refused_as_for_any_array(axis: Any) -> None:
+    with pytest.raises(InputTypeError, match="must be None, an integer or a tuple of integers"):
+        wl.reduce(numbers(40, 50), axis=axis)
 
 
 def test_other_byte_order_and_masks_go_their_own_way() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction.answers import axes_of
+from warpladder.reduction.answers import are_axes, axes_of
 from warpladder.reduction.memory.halves import HALF, SLAB, are_better_wide, widened
 from warpladder.reduction.ops import Op, parse_ops, result_dtype
 from warpladder.reduction.shortcuts.ways import Asked, Into, Unrounded, remembered
@@ -46,7 +46,7 @@ def in_floats(
     >>> array.dtype, asked, after(np.float32(1))
     (dtype('float32'), 'max', np.float16(1.0))
     """
-    axes = axes_of(axis, halves.ndim) if type(axis) in {int, tuple} else None
+    axes = axes_of(axis, halves.ndim) if type(axis) is int or are_axes(axis) else None
     at_once = len(op) if type(op) is tuple else 1
     if axes is None or not go_in_floats(halves, axes, at_once=at_once):
         return halves, op, after
