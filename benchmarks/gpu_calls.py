@@ -14,6 +14,9 @@ Ten operations give numbers and arrays, and so do sums of other dtypes. All othe
 they give arrays: on every shape, but those that are rare, and other dtypes, on one. Most of the
 time goes to kernels that are compiled for the first time, so CuPy takes part in the ten and where
 PyTorch has no one function, not in all. Who refuses a case is left out of it.
+
+With ``--drawn N`` cases that nobody chose are timed instead: any shape of 2^8 to 2^24 numbers, any
+axes, dtype and layout.
 """
 
 from __future__ import annotations
@@ -63,6 +66,13 @@ _RARE_OPS = (
 _OPS_OF_MORE_DTYPES = ("max", "argmax", "mean", "var", "ptp")
 _MORE_DTYPES = ("int32", "float64")
 _SQUARE = (4096, 4096)
+#: Of cases that nobody chose: as they are, mostly, or parts of larger arrays, or transposed.
+_LAYOUTS = ("", "", "", "in Fortran order", "edges cut off", "every second")
+_FLOATS = ("float16", "float32", "float64")
+_DRAWN_DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", *_FLOATS)
+_FLOATS_ALONE = ("mean", "std", "l2", "logsumexp", "prod")
+#: PyTorch takes no more.
+_OVER_ONE_AXIS = ("argmax", "prod")
 #: Every so many elements are NaN where NaNs are skipped: it divides none of the shapes' sides.
 _NAN_EVERY = 11
 #: Asked for: microseconds of a number up to 2^20, and how much longer than PyTorch an array.
@@ -76,18 +86,21 @@ _SHOWN = (
 
 
 class Case(NamedTuple):
-    """An operation on a dtype, over an axis of a shape or over all of it."""
+    """An operation on a dtype, over some axes of a shape or over all of it, and how that lies."""
 
     op: str
     dtype: str
     shape: tuple[int, ...]
-    axis: int | None
+    axis: int | tuple[int, ...] | None
+    layout: str = ""
 
     @property
     def name(self) -> str:
         """As the table has it."""
-        axis = "" if self.axis is None else f" axis {self.axis}"
-        return f"{self.op} {self.dtype} {'x'.join(map(str, self.shape))}{axis}"
+        axes = self.axis if isinstance(self.axis, tuple) else (self.axis,)
+        axis = "" if self.axis is None else f" axis {' '.join(map(str, axes))}"
+        layout = self.layout and f", {self.layout}"
+        return f"{self.op} {self.dtype} {'x'.join(map(str, self.shape))}{axis}{layout}"
 
 
 def main() -> None:
@@ -97,8 +110,10 @@ def main() -> None:
     options.add_argument("--ops", nargs="*", default=None, help="these operations alone")
     options.add_argument("--repeats", type=int, default=40)
     options.add_argument("--seconds", type=float, default=240, help="start no case after these")
+    options.add_argument("--drawn", type=int, help="so many cases that nobody chose, instead")
     given = options.parse_args()
-    cases = [case for case in _cases() if given.ops is None or case.op in given.ops]
+    every = _cases() if given.drawn is None else _drawn_cases(given.drawn)
+    cases = [case for case in every if given.ops is None or case.op in given.ops]
     rows: list[dict[str, Any]] = []
     began = perf_counter()
     for place, case in enumerate(cases):
@@ -130,7 +145,7 @@ def main() -> None:
         "rows": rows,
         "targets": targets,
     }
-    write_record(given.out, "gpu_calls", document)
+    write_record(given.out, "gpu_calls" if given.drawn is None else "gpu_calls_drawn", document)
 
 
 def _cases() -> Iterator[Case]:
@@ -145,6 +160,21 @@ def _cases() -> Iterator[Case]:
         (_RARE_OPS, ("float32",), square),
     ):
         yield from (Case(op, d, *shape) for op in ops for d in dtypes for shape in shapes)
+
+
+def _drawn_cases(count: int) -> Iterator[Case]:
+    """Yield cases that nobody chose, the same ones each time."""
+    rng = np.random.default_rng(5)
+    for _ in range(count):
+        shares = rng.random(rng.integers(1, 5))
+        sides = 2 ** (shares / shares.sum() * rng.uniform(8, 24))
+        shape = tuple(max(round(side), 1) for side in sides.tolist())
+        op = str(rng.choice(_OPS))
+        most = min(1 if op in _OVER_ONE_AXIS else 2, len(shape) - 1)
+        axes = rng.choice(len(shape), rng.integers(0, most + 1), replace=False).tolist()
+        axis = tuple(sorted(axes)) if len(axes) > 1 else axes[0] if axes else None
+        dtype = str(rng.choice(_DRAWN_DTYPES if op not in _FLOATS_ALONE else _FLOATS))
+        yield Case(op, dtype, shape, axis, str(rng.choice(_LAYOUTS)))
 
 
 def _measured(case: Case, repeats: int) -> dict[str, Any] | None:
@@ -192,15 +222,28 @@ def _drawn(case: Case) -> torch.Tensor:
     drawn = torch.rand(case.shape, generator=generator, device="cuda", dtype=torch.float32)
     if case.op.startswith("nan"):
         drawn.reshape(-1)[::_NAN_EVERY] = torch.nan
-    return (drawn * 100 if case.dtype in {"int8", "int32"} else drawn).to(
-        getattr(torch, case.dtype)
-    )
+    whole = "int" in case.dtype
+    return _laid((drawn * 100 if whole else drawn).to(getattr(torch, case.dtype)), case.layout)
 
 
-def _along(case: Case) -> dict[str, int]:
+def _laid(values: torch.Tensor, layout: str) -> torch.Tensor:
+    """Return the same numbers as they lie in a part of a larger array, or in another order."""
+    shape = values.shape
+    if not layout:
+        return values
+    if layout == "in Fortran order":
+        laid = values.new_empty(shape[::-1]).permute(*range(len(shape))[::-1])
+    elif layout == "every second":
+        laid = values.new_empty((*shape[:-1], 2 * shape[-1]))[..., ::2]
+    else:
+        laid = values.new_empty([n + 2 for n in shape])[(slice(1, -1),) * len(shape)]
+    return laid.copy_(values)
+
+
+def _along(case: Case) -> dict[str, Any]:
     """Return how PyTorch is told the axis: all of them by nothing, but not everywhere."""
     if case.axis is None:
-        return {"dim": 0} if case.op == "logsumexp" else {}
+        return {"dim": tuple(range(len(case.shape)))} if case.op == "logsumexp" else {}
     return {"dim": case.axis}
 
 

@@ -18,6 +18,7 @@ from warpladder.device import select
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.pieces import pieces_of
 from warpladder.simulator import SimulatedDevice
+from warpladder.simulator.execution.arrays import SimulatedArray
 
 OPS = (
     *("sum", "prod", "min", "max", "argmin", "argmax", "mean", "var", "std"),
@@ -260,24 +261,99 @@ def test_axes_and_layouts(gpu: SimulatedDevice, name: str) -> None:
             np.testing.assert_array_equal(host(found), here.argmin(axis=axis))
 
 
-def test_what_lies_regularly_is_not_copied(gpu: SimulatedDevice) -> None:
+def test_nothing_is_copied(gpu: SimulatedDevice) -> None:
     there = gpu.to_device(numbers(600, "f4").reshape(4, 10, 15))
-    lie = (
+    regular = (
         (there, (0, 1, 2)),
         (there, (2,)),
         (there, (0,)),
         (there, (1,)),
         (there[:, 2, ::3], (1,)),
     )
-    for array, axes in lie:
+    for array, axes in regular:
         matrix = matrix_of(gpu, array, axes, None, ordered=True)
+        assert matrix.levels is None
         assert matrix.values.data.buffer is there.buffer
         assert matrix.below == 0 or array is not there
     other = gpu.to_device(numbers(360, "f4").reshape(3, 4, 5, 6))[::2, :3, :4]
-    for array, axes in ((there, (0, 2)), (other, (3,))):
-        gathered = matrix_of(gpu, array, axes, None, ordered=True)
-        assert gathered.values.data.buffer is not array.buffer
-        assert gathered.below is None
+    # Rows at one distance, elements at two; rows at three, elements at one; all four apart.
+    nested = (there, (0, 2), (1, 2)), (other, (3,), (3, 1)), (other[..., :5], (), (4, 1))
+    for array, axes, levels in nested:
+        matrix = matrix_of(gpu, array, axes, None, ordered=True)
+        assert matrix.levels == levels
+        assert matrix.values.data.buffer is array.buffer
+
+
+@pytest.mark.parametrize(
+    ("order", "axis", "levels"),
+    [
+        # Neighbours in memory are rows of the first axis, and are read by neighbouring threads.
+        ((2, 1, 0), 1, (2, 1)),
+        ((1, 2, 0), 0, None),
+        ((0, 1, 2), (0, 2), (1, 2)),
+        *large(((0, 2, 1), 2, None), ((1, 0, 2), (0, 2), None), ((2, 0, 1), (0, 2), None)),
+    ],
+)
+def test_axes_that_are_turned(
+    gpu: SimulatedDevice, order: tuple[int, ...], axis: Any, levels: tuple[int, int] | None
+) -> None:
+    values = numbers(40 * 45 * 50, "f8").reshape(40, 45, 50)
+    lying = np.ascontiguousarray(values.transpose(order))
+    back = tuple(np.argsort(order).tolist())
+    on_device = gpu.to_device(lying)
+    there = SimulatedArray(on_device.values.transpose(back), on_device.buffer)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    assert matrix_of(gpu, there, axes, None, ordered=False).levels == levels
+    ops = ("sum", "argmax") if axis == 1 else ("sum", "max")
+    check_same(
+        wl.reduce(there, ops, axis=axis, device=gpu),
+        wl.reduce(values, ops, axis=axis, device="cpu"),
+        values,
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        # A thread's next element is whole runs farther, or part of one; rows of one element.
+        ((3, 2, 300), (0, 2)),
+        ((70, 33, 5), (0, 2)),
+        ((5, 2, 6, 2, 7), (0, 2, 4)),
+        ((40, 1, 33, 2), (0, 1, 3)),
+        *large(((513, 3, 31), (0, 2)), ((2, 3, 4, 5, 6, 7), (1, 3, 5)), ((9, 257, 2, 3), (1, 3))),
+    ],
+)
+def test_elements_at_several_distances(
+    gpu: SimulatedDevice, shape: tuple[int, ...], axis: tuple[int, ...]
+) -> None:
+    whole = numbers(math.prod(n + 2 for n in shape), "f4").reshape([n + 2 for n in shape])
+    part = (slice(1, -1),) * len(shape)
+    there, here = gpu.to_device(whole)[part], whole[part]
+    mask = np.random.default_rng(2).random(shape[1:]) < 0.6
+    flat: Any = {"axis": None}, {"axis": None, "where": mask}
+    for options in ({"axis": axis}, {"axis": axis, "where": mask}, *flat):
+        ops: tuple[str, ...] = ("sum", "nanvar", "any")
+        check_same(
+            wl.reduce(there, ops, device=gpu, **options),
+            wl.reduce(here, ops, device="cpu", **options),
+            here,
+        )
+    exact = {"axis": axis, "accuracy": "reproducible"}
+    np.testing.assert_array_equal(
+        host(wl.reduce(there, device=gpu, **exact)), wl.reduce(here, device="cpu", **exact)
+    )
+    assert wl.reduce(there, "argmin", device=gpu) == here.argmin()
+
+
+def test_a_callers_operation_on_elements_at_several_distances(gpu: SimulatedDevice) -> None:
+    # That does not commute: the last of two.
+    last = wl.AssociativeOp(lambda a, b: a if b == 0 else b, 0.0, name="last")
+    values = np.arange(1.0, 481.0).reshape(6, 8, 10)
+    there = gpu.to_device(values)[:, 1:, 1:-1]
+    here = values[:, 1:, 1:-1]
+    found = wl.reduce(there, last, axis=(0, 2), device=gpu)
+    np.testing.assert_array_equal(host(found), here[-1, :, -1])
+    assert wl.reduce(there, last, device=gpu) == here[-1, -1, -1]
 
 
 def test_results_stay_on_the_gpu_where_axes_are_left(gpu: SimulatedDevice) -> None:

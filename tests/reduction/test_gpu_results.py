@@ -116,8 +116,9 @@ def test_float16_is_rounded_once(gpu: SimulatedDevice) -> None:
         ("ptp", "float32", {}, True),
         ("ptp", "int8", {}, True),
         ("nanargmax", "float32", {}, True),
-        # The mask itself tells the host what it leaves.
-        ("argmax", "float32", {"masked": True}, False),
+        ("argmax", "float32", {"masked": True}, True),
+        # Of nothing, and a range that does not fit: a note says one of them.
+        ("ptp", "int8", {"masked": True}, False),
         ("sum", "float32", {"masked": True}, True),
         # Merged by the host.
         (("sum", "nanmax"), "float32", {}, False),
@@ -505,7 +506,10 @@ class Stand:
         return self.at, (array.dtype, array.shape, array.strides)
 
     def memory(self, array: SimulatedArray) -> SimulatedArray:
-        return array.reshape(-1)
+        memory = array.reshape(-1)
+        # Truths are bytes there.
+        values = memory.values.view(np.uint8) if array.dtype == np.bool_ else memory.values
+        return SimulatedArray(values, memory.buffer)
 
     def stream(self, array: SimulatedArray) -> int:
         return self.at
@@ -544,6 +548,97 @@ def test_a_call_like_one_before_only_launches(
         assert isinstance(other, SimulatedArray) is (axis is not None)
 
 
+_MASK = np.random.default_rng(3).random((6, 3, 10)) < 0.6
+# It leaves some of each row of each axis.
+_MASK[:, 1] = True
+
+
+@pytest.mark.parametrize("axis", [1, (0, 2), *large(None, ((0, 1),), ((0, 1, 2),))])
+@pytest.mark.parametrize(
+    ("op", "options"),
+    [
+        ("sum", {"dtype": "float64"}),
+        ("sum", {"where": _MASK, "dtype": np.float64}),
+        ("max", {"where": _MASK[0]}),
+        (("min", "mean"), {"where": _MASK[:1]}),
+        ("sum", {"initial": 3}),
+        (("sum", "max"), {"initial": 3.0, "where": _MASK, "out": ("f4", "f4")}),
+        ("var", {"out": "f4"}),
+        ("argmin", {"where": _MASK}),
+        *large(
+            ("std", {"dtype": np.dtype("float32"), "ddof": 1, "where": _MASK}),
+            ("nanmax", {"where": _MASK, "initial": -1}),
+            ("prod", {"initial": 0.5, "out": "f4"}),
+            ("count_nonzero", {"where": _MASK[:1], "out": "i8"}),
+        ),
+    ],
+)
+def test_calls_with_options_are_kept(
+    gpu: SimulatedDevice,
+    library: Stand,
+    monkeypatch: pytest.MonkeyPatch,
+    op: Any,
+    options: dict[str, Any],
+    axis: Any,
+) -> None:
+    if op == "argmin" and isinstance(axis, tuple):
+        axis = None
+    values = np.random.default_rng(4).random((6, 3, 10), np.float32)
+    here = dict(options, axis=axis)
+    here.pop("out", None)
+    there = dict(here)
+    shape = np.sum(values, axis=axis).shape
+    for turn in range(3):
+        if turn:
+            # Nothing is asked anew.
+            monkeypatch.setattr(api, "parse_ops", None)
+        if "where" in options:
+            shifted = np.roll(options["where"], turn, axis=-1) if turn == 2 else options["where"]
+            here["where"] = shifted
+            there["where"] = gpu.to_device(shifted)
+        if "out" in options:
+            kinds = options["out"]
+            made = [gpu.empty(shape, kind) for kind in (kinds if type(kinds) is tuple else [kinds])]
+            there["out"] = tuple(made) if type(kinds) is tuple else made[0]
+        found = wl.reduce(gpu.to_device(values + turn), op, **there)
+        with monkeypatch.context() as known:
+            known.setattr(api, "parse_ops", parse_ops)
+            wanted = wl.reduce(values + turn, op, **here)
+        if "out" in options:
+            assert found is there["out"] or list(found) == made
+        many = (lambda each: each) if isinstance(op, tuple) else (lambda each: (each,))
+        for one, other in zip(many(found), many(wanted), strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(host(one), other, rtol=2e-6)
+
+
+def test_a_result_is_not_left_in_what_is_read(gpu: SimulatedDevice, library: Stand) -> None:
+    there = gpu.to_device(np.arange(12.0).reshape(4, 3))
+    for expected in ([18, 22, 26], [36, 43, 50]):
+        # Its own first row.
+        wl.reduce(there, axis=0, out=there[0])
+        assert there.copy_to_host()[0].tolist() == expected
+    mask = gpu.to_device(np.array([[True, False], [False, False]]))
+    values = gpu.to_device(np.ones((2, 2), bool))
+    for _ in range(2):
+        # The first row of a mask for the columns.
+        found = wl.reduce(values, "any", axis=0, where=mask, out=mask[0])
+        assert found.copy_to_host().tolist() == [True, False]
+
+
+def test_what_a_mask_leaves_of_extrema(gpu: SimulatedDevice, library: Stand) -> None:
+    values = np.array([[1.0, np.nan], [3.0, 4.0]])
+    there, mask = gpu.to_device(values), np.array([[False, True], [True, True]])
+    for _ in range(2):
+        found = wl.reduce(there, "nanmax", axis=1, where=gpu.to_device(mask))
+        np.testing.assert_array_equal(host(found), [np.nan, 4])
+        out = gpu.to_device(np.array([7.0, 8.0]))
+        nothing = gpu.to_device(np.array([[True, False], [False, False]]))
+        with pytest.raises(InputError, match="mask"):
+            wl.reduce(there, "min", axis=1, where=nothing, out=out)
+        assert out.copy_to_host().tolist() == [7, 8]
+
+
 def test_what_is_equal_and_means_something_else_is_another_call(
     gpu: SimulatedDevice, library: Stand
 ) -> None:
@@ -558,6 +653,11 @@ def test_what_is_equal_and_means_something_else_is_another_call(
     assert wl.reduce(there, "var", axis=1, ddof=1.0).copy_to_host().tolist() == [1, 1]
     with pytest.raises(InputTypeError, match="ddof"):
         wl.reduce(there, "var", axis=1, ddof=True)
+    assert wl.reduce(there, axis=(0, 1)) == 15
+    for wrong in ((0, True), (0, 1.0)):
+        with pytest.raises(InputTypeError):
+            wl.reduce(there, axis=wrong)
+    assert wl.reduce(there, axis=1, initial=1).copy_to_host().tolist() == [4, 13]
     # Per-thread streams share a name.
     library.at = 2
     assert ready.key_of(there, "sum", 1, "fast", 0, False, "auto") is None
@@ -573,11 +673,16 @@ def test_what_is_not_plain_is_not_kept(
 ) -> None:
     monkeypatch.setattr(ready, "_ready", {})
     there = gpu.to_device(np.arange(6.0).reshape(2, 3))
-    for axis in (np.int64(1), (1,)):
+    for axis in (np.int64(1), (np.int64(1),)):
         assert wl.reduce(there, "sum", axis=axis).copy_to_host().tolist() == [3, 12]
     assert wl.reduce(there, ["sum", "max"], axis=1).max.copy_to_host().tolist() == [2, 5]
     assert wl.reduce(there, np.add, axis=1).copy_to_host().tolist() == [3, 12]
     assert wl.reduce(there, "var", axis=1, ddof=1.0).copy_to_host().tolist() == [1, 1]
+    assert wl.reduce(there, axis=1, initial=np.float64(1)).copy_to_host().tolist() == [4, 13]
+    outs = [gpu.empty(2, "f8")]
+    assert wl.reduce(there, ["sum"], axis=1, out=outs).sum.copy_to_host().tolist() == [3, 12]
+    mask = np.array([True, False, True])
+    assert wl.reduce(there, axis=1, where=mask).copy_to_host().tolist() == [2, 8]
     for wrong in ({"axis": [1]}, {"accuracy": ["fast"]}, {"ddof": {}}):
         with pytest.raises((InputError, InputTypeError)):
             wl.reduce(there, "sum", **wrong)
@@ -637,7 +742,7 @@ def test_results_that_share_memory_are_refused(gpu: SimulatedDevice) -> None:
         (np.ones(3), {"accuracy": "reproducible"}, InputError, "finished on the host"),
         (np.ones(3), {"op": "summ"}, InputError, "'summ' is not known"),
         (np.ones((0, 3)), {}, InputError, "no elements"),
-        (np.ones((2, 3, 4)), {"axis": (0, 2)}, InputError, "regular distances"),
+        (np.ones((2, 3, 4)), {"axis": (0, 2), "op": "ptp", "dtype": "f4"}, None, ""),
     ],
 )
 def test_what_cannot_be_prepared(

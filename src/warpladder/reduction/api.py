@@ -295,11 +295,14 @@ def reduce(
         if found is not None:
             return found
     key = None
-    if where is None and dtype is None and initial is None and out is None and progress is None:
-        key = key_of(values, op, axis, accuracy, ddof, keepdims, device)
+    if progress is None:
+        others = None
+        if where is not None or dtype is not None or initial is not None or out is not None:
+            others = where, dtype, initial, out
+        key = key_of(values, op, axis, accuracy, ddof, keepdims, device, others)
         if key is not None:
             call = ready_call(key)
-            found = None if call is None else call(values, key[1])
+            found = None if call is None else call(values, key[1], where, out)
             if found is not None:
                 return found
             key = key if is_plain(key) else None
@@ -337,10 +340,9 @@ def _reduce_new(
         plan = make_plan(requests, elements.newbyteorder("="), asked, accuracy, masked)
         return plan if initial is None else plan.starting_at(initial)
 
-    given, where = values, adopted(where)
-    values = adopted(given)
-    if values is not given:
-        # What is kept is for arrays of the kind of this one.
+    given, values, where = (values, where), adopted(values), adopted(where)
+    if values is not given[0] or where is not given[1]:
+        # What is kept is for arrays of the kind of these.
         key = None
     if is_on_gpu(values):
         from warpladder.reduction.gpu.resident import reduce_there

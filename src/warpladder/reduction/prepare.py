@@ -178,10 +178,10 @@ def prepare(
     Raises
     ------
     InputError, InputTypeError
-        ``like`` is not on a GPU, is empty, or its rows lie at irregular distances; an operation
-        needs the host: sums under ``"reproducible"``, an `AssociativeOp`, and what may be refused
-        when the numbers are seen, ``nanargmin``, ``nanargmax`` and a ``ptp`` of integers that its
-        dtype may not hold; or what `reduce` refuses.
+        ``like`` is not on a GPU or is empty; an operation needs the host: sums under
+        ``"reproducible"``, an `AssociativeOp`, and what may be refused when the numbers are seen,
+        ``nanargmin``, ``nanargmax`` and a ``ptp`` of integers that its dtype may not hold; or what
+        `reduce` refuses.
     UnsupportedKernelError
         Numba cannot compile the kernel, which is done here.
 
@@ -227,11 +227,6 @@ def prepare(
         raise InputError(f"like: its shape {whole} has no elements; call reduce for such")
     device = library.device(like)
     matrix = matrix_of(device, like, axes, None, ordered=plan.ordered)
-    if matrix.below is None:
-        raise InputError(
-            f"like: over axis={axis!r} its rows do not lie at regular distances; prepare for a "
-            "contiguous copy"
-        )
     bound = Bound(device, plan, matrix, ddof)
     # What it needs is made on the default stream, for which not every stream waits.
     device.synchronize()

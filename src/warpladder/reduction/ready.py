@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from warpladder.device.libraries import library_of
 from warpladder.reduction.answers import naming
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
+    from warpladder.device.libraries import Library
     from warpladder.reduction.gpu.prepared import Bound, Call
     from warpladder.reduction.ops import Request
 
@@ -24,6 +27,8 @@ __all__ = ["is_plain", "keep", "key_of", "ready_call"]
 # Of these a program has a few; each holds some memory of the GPU.
 _MOST = 512
 _PLAIN = {str, int, bool, type(None)}
+_PARTS_OF_TUPLES = {str, int}
+_NUMBERS = {int, float, type(None)}
 # The arguments in a key.
 _GIVEN = slice(3, 9)
 # The driver's name for as many streams as there are threads.
@@ -34,11 +39,19 @@ _ready: dict[tuple[Any, ...], tuple[Call, Device]] = {}
 
 
 def key_of(
-    values: Any, op: Any, axis: Any, accuracy: Any, ddof: Any, keepdims: Any, device: Any
+    values: Any,
+    op: Any,
+    axis: Any,
+    accuracy: Any,
+    ddof: Any,
+    keepdims: Any,
+    device: Any,
+    others: tuple[Any, Any, Any, Any] | None = None,
 ) -> tuple[Any, ...] | None:
-    """Return what a call depends on, None where it is not known how to read the array.
+    """Return what a call depends on, None where it is not known how to read an array.
 
-    Its first part is how that is done, its second the stream.
+    Its first part is how that is done, its second the stream. The ``others`` are where, dtype,
+    initial and out, None where none of them is given.
     """
     library = library_of(values)
     if library is None:
@@ -53,18 +66,49 @@ def key_of(
     # 1, 1.0 and True are equal, and mean different things. A tuple in this one, or a look at each
     # argument, would take longer than to find the call.
     given = op, axis, accuracy, ddof, keepdims, device
-    return (library, stream, layout, *given, type(op), type(axis), type(ddof), type(keepdims))
+    kind: Any = type(axis)
+    if kind is tuple:
+        kind = tuple(map(type, axis))
+    if others is not None:
+        where, dtype, initial, out = others
+        mask, outs = _layouts((where,), library), _layouts(out, library)
+        if mask is None or outs is None:
+            return None
+        others = mask, dtype, (type(initial), initial), outs
+    return (library, stream, layout, *given, type(op), kind, type(ddof), type(keepdims), others)
+
+
+def _layouts(arrays: Any, library: Library) -> tuple[Any, ...] | None:
+    """Return how an array, or some in a tuple, are laid out; None of what is not of a library."""
+    layouts: list[Any] = []
+    for array in arrays if type(arrays) is tuple else (arrays,):
+        looks = None if array is None or library_of(array) is not library else library.look(array)
+        if array is not None and looks is None:
+            return None
+        layouts.append(looks and looks[1])
+    # One array, and a tuple of it, are not the same.
+    return type(arrays) is tuple, *layouts
 
 
 def is_plain(key: tuple[Any, ...]) -> bool:
     """Return whether a call can be kept under a key.
 
-    That is so where the arguments are names, whole numbers, None and tuples of names.
+    That is so where the arguments are names, whole numbers, None and tuples of names or numbers.
     """
+    others = key[-1]
+    if others is not None and not _are_plain(others):
+        return False
     return all(
-        type(each) in _PLAIN or (type(each) is tuple and all(type(name) is str for name in each))
+        type(each) in _PLAIN
+        or (type(each) is tuple and {type(part) for part in each} <= _PARTS_OF_TUPLES)
         for each in key[_GIVEN]
     )
+
+
+def _are_plain(others: tuple[Any, ...]) -> bool:
+    """Return the same for what stands for the others in a key."""
+    _, dtype, (kind, _), _ = others
+    return (dtype is None or isinstance(dtype, str | type | np.dtype)) and kind in _NUMBERS
 
 
 def ready_call(key: tuple[Any, ...]) -> Call | None:
@@ -87,5 +131,10 @@ def keep(
         for device in {id(device): device for _, device in gone}.values():
             device.synchronize()
     library, answer = key[0], naming(requests, key[_GIVEN.start])
-    call = bound.for_arrays(library, shape, answer) if shape else bound.for_numbers(library, answer)
+    if key[-1] is not None:
+        call = bound.for_options(library, shape, answer)
+    elif shape:
+        call = bound.for_arrays(library, shape, answer)
+    else:
+        call = bound.for_numbers(library, answer)
     _ready[key] = call, bound.device

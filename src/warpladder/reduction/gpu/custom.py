@@ -16,7 +16,8 @@ from numba import cuda
 
 from warpladder.errors import InputError, UnsupportedKernelError
 from warpladder.reduction.custom import reason_of
-from warpladder.reduction.gpu.layout import THREADS, Field, Matrix, beginning
+from warpladder.reduction.gpu.layout import THREADS, Field, Levels, Matrix
+from warpladder.reduction.gpu.routes import rows_one_by_one
 from warpladder.reduction.parts import CustomPart
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ _MOST_BLOCKS = 1 << 20
 
 
 @cache
-def _kernel(function: Any, masked: bool) -> Any:
+def _kernel(function: Any, masked: bool, levels: Levels | None) -> Any:
     # What Numba has compiled for the CPU is compiled anew from its source; what it knows itself, as
     # max, is taken as it is.
     source = getattr(function, "py_func", function)
     combine = cuda.jit(device=True)(source) if isfunction(source) else source
+    origin, find, target = rows_one_by_one(levels)
 
     @cuda.jit
     def combine_runs(data, place, mask, mask_place, shape, identity, states):
@@ -41,15 +43,14 @@ def _kernel(function: Any, masked: bool) -> Any:
         number = cuda.local.array(2, states.dtype)
         for item in range(cuda.grid(1), count * runs, cuda.gridsize(1)):
             row, begin = item // runs, item % runs * run
-            start = beginning(place, row, inner)
-            mask_start = beginning(mask_place, row, inner)
+            start, mask_start = origin(place, row, inner), origin(mask_place, row, inner)
             number[0] = identity[0]
             for i in range(begin, min(begin + run, length)):
-                if masked and not mask[mask_start + i * mask_place[2]]:
+                if masked and not mask[mask_start + find(mask_place, i)]:
                     continue
-                number[1] = data[start + i * place[2]]
+                number[1] = data[start + find(place, i)]
                 number[0] = combine(number[0], number[1])
-            states[item] = number[0]
+            states[target(place, row) * runs + item % runs] = number[0]
 
     return combine_runs
 
@@ -65,17 +66,17 @@ def custom_states(
         The operation cannot be compiled for a GPU.
     """
     identity = device.to_device(part.new(1), stream=stream)
-    values, mask, count, length, inner, _ = matrix
+    values, mask, count, length, inner, _, levels, _ = matrix
     masked = part.masked
     while True:
         runs = -(-length // _RUN)
         states = device.empty(count * runs, part.dtype)
         blocks = min(-(-count * runs // THREADS), _MOST_BLOCKS)
-        marks = mask if masked and mask is not None else Field(values.data, 0, 0, 0)
+        marks = mask if masked and mask is not None else values
         shape = (count, inner, length, runs, _RUN)
         try:
             device.launch(
-                _kernel(part.op.function, masked), blocks, THREADS,
+                _kernel(part.op.function, masked, levels), blocks, THREADS,
                 values.data, values.place, marks.data, marks.place, shape, identity, states,
                 stream=stream,
             )  # fmt: skip
@@ -87,3 +88,4 @@ def custom_states(
         if runs <= _RUN:
             return states, runs
         values, masked, length, inner = Field(states, 0, runs, 1), False, runs, 0
+        levels = None

@@ -20,14 +20,15 @@ from numba.cuda import libdevice
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.device.wide_loads import WIDE_BYTES
-from warpladder.reduction.gpu.layout import THREADS, beginning
+from warpladder.reduction.gpu.layout import THREADS, Levels
 from warpladder.reduction.gpu.narrow_windows import (
     NARROW_WINDOWS,
     empty_narrow_together,
     narrow_adder,
     place_narrow,
 )
-from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, scanner
+from warpladder.reduction.gpu.routes import along_rows
+from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket
 from warpladder.reduction.gpu.windows import (
     WINDOWS,
     batch_adder,
@@ -110,7 +111,7 @@ def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
 
 
 @cache
-def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
+def exact_kernel(spec: ExactSpec, limbs: int, levels: Levels | None) -> Any:
     """Return the kernel that adds to sums of ``limbs`` limbs, with what is no number in the last.
 
     Called as that of `walk.along`, but for the index, which it lacks; the states are zeros, a line
@@ -120,9 +121,10 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
     size = max(least, WIDE_BYTES // np.dtype(spec.values).itemsize)
     part = OnDevice(
         WINDOWS, spec.values, spec.masked, spec.skip_nan, size, None,
-        _taker(spec, size, some=spec.skip_nan), None, _taker(spec, SOME, some=True), None,
+        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=spec.skip_nan),
+        _taker(spec, SOME, some=True), None,
     )  # fmt: skip
-    scan = scanner(part)
+    origin, scan, target = along_rows(part, levels)
     has_errors = spec.term == "square" and has_rounded_squares(spec)
 
     is_short = has_short_numbers(spec)
@@ -140,8 +142,6 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
         while item < count * pieces:
             row = item // pieces
             begin = (item - row * pieces) * piece
-            start = beginning(place, row, inner) + begin * place[2]
-            mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             for i in range(t, limbs, THREADS):
                 of_block[i] = 0
             if is_short:
@@ -154,8 +154,9 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
             state = (windows, of_block)
             n = min(piece, length - begin)
             scan(
-                state, data, start, place[2], mask, mask_start, mask_place[2], n, begin, t, THREADS
-            )
+                state, data, origin(place, row, inner), place,
+                mask, origin(mask_place, row, inner), mask_place, begin, n, begin, t, THREADS,
+            )  # fmt: skip
             if is_short:
                 empty_narrow_together(windows, of_block)
             else:
@@ -172,8 +173,9 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
             if t == 0 and of_block[limbs - 1] != 0:
                 cuda.atomic.or_(states, (row, limbs - 1), of_block[limbs - 1])
             if draw_ticket(tickets, row, pieces):
+                at = target(place, row)
                 for i in range(t, limbs, THREADS):
-                    joined[row, i] = states[row, i]
+                    joined[at, i] = states[row, i]
                     states[row, i] = 0
             item += cuda.gridDim.x
 

@@ -2,14 +2,15 @@
 
 The thread that has a row's last state makes the results of it. So they need not go to the host and
 back, and whoever asked for them need not wait. Where numbers may have to be refused once they are
-seen, kernels note that beside the results, and whoever asked waits for the note. Extrema of what a
-mask leaves, and results that several kernels have a part in, are left to the host.
+seen, kernels note that beside the results, and whoever asked waits for the note. Results that
+several kernels have a part in are left to the host.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,51 +21,53 @@ from warpladder.device.specialised import specialised
 from warpladder.reduction.loops.ranges import MOST
 from warpladder.reduction.ops import LEAST_VARIANCE, Op
 from warpladder.reduction.parts import CompensatedPart, FoldPart
-from warpladder.reduction.rules import SCALE
+from warpladder.reduction.rules import SCALE, times
 
 if TYPE_CHECKING:
     from warpladder.reduction.ops import Request
     from warpladder.reduction.plan import Plan
 
-__all__ = ["finished_there", "leave_results", "leave_states", "refuses_when_seen"]
+__all__ = ["finished_there", "leave_results", "leave_states", "option_of", "refuses_when_seen"]
 
 
 def finished_there(plan: Plan) -> bool:
     """Tell whether a device makes the results of a plan, for rows that are not empty.
 
-    Not an extremum of what a mask leaves, which may be nothing, nor a range of int64 wanted as a
-    float, which 64 bits may not hold, nor one of floats wanted as an integer.
+    Not a range of int64 wanted as a float, which 64 bits may not hold, nor one of floats wanted as
+    an integer, nor a compensated sum that a number comes before.
     """
-    if len(plan.parts) != 1 or plan.initial is not None:
-        return False
-    if not isinstance(plan.parts[0], FoldPart | CompensatedPart):
+    kinds: Any = FoldPart if plan.initial is not None else FoldPart | CompensatedPart
+    if len(plan.parts) != 1 or not isinstance(plan.parts[0], kinds):
         return False
     return all(
-        isinstance(request.op, Op)
-        and not (plan.masked and not request.op.is_defined_for_nothing)
-        and _refusal(request, dtype, plan.parts[0]) != "unknown"
+        isinstance(request.op, Op) and _refusal(request, dtype, plan) != "unknown"
         for request, dtype in _results_of(plan)
     )
 
 
 def refuses_when_seen(plan: Plan) -> bool:
-    """Tell whether a result may be refused: the index of NaNs, a range that does not fit."""
-    part = plan.parts[0]
-    return any(_refusal(request, dtype, part) for request, dtype in _results_of(plan))
+    """Tell whether a result may be refused: what is of nothing, a range that does not fit."""
+    return any(_refusal(request, dtype, plan) for request, dtype in _results_of(plan))
 
 
 def _results_of(plan: Plan) -> Iterator[tuple[Request, np.dtype[Any]]]:
     return zip(plan.requests, plan.dtypes, strict=True)
 
 
-def _refusal(request: Request, dtype: np.dtype[Any], part: Any) -> str:
-    """Return why a result may be refused, nothing if it may not, or that a kernel cannot tell."""
-    op = request.op
+def _refusal(request: Request, dtype: np.dtype[Any], plan: Plan) -> str:
+    """Return why a result may be refused, "" if it may not, or that a kernel cannot tell."""
+    op, part = request.op, plan.parts[0]
     if not isinstance(op, Op) or not isinstance(part, FoldPart):
         return ""
-    if request.skip_nan and op.result == "index":
-        return "index"
-    elements = np.dtype(part.spec.values)
+    refused = _refused_range(op, np.dtype(part.spec.values), dtype)
+    # A mask may leave nothing, and so may NaNs that are skipped, which for other extrema are NaN.
+    is_of_what_is_left = plan.masked and plan.initial is None and not op.is_defined_for_nothing
+    if is_of_what_is_left or (request.skip_nan and op.result == "index"):
+        return "unknown" if refused else "nothing"
+    return refused
+
+
+def _refused_range(op: Op, elements: np.dtype[Any], dtype: np.dtype[Any]) -> str:
     if op.result != "range" or elements.kind == dtype.kind == "f":
         return ""
     if elements.kind == "f":
@@ -81,14 +84,27 @@ def leave_states(results, row, states, i, length, option):
     results[0][row] = states[i]
 
 
-@cache
+def option_of(plan: Plan, ddof: float) -> int | float:
+    """Return what kernels are given beside arrays: what comes before the elements, or ``ddof``."""
+    if plan.initial is None:
+        return float(ddof)
+    first = plan.initial.item()
+    # A kernel takes integers of 64 bits with a sign.
+    return (int(first) + (1 << 63)) % (1 << 64) - (1 << 63) if isinstance(first, int) else first
+
+
 def leave_results(plan: Plan) -> Any:
     """Return ``leave(results, row, states, i, length, option)`` for a plan.
 
-    ``results`` are arrays, one for each operation, ``option`` is the ``ddof`` of ``var`` and
-    ``std``. Where results may be refused one more array follows, and its only element is not 0 once
-    one is.
+    ``results`` are arrays, one for each operation, ``option`` is what `option_of` says. Where
+    results may be refused one more array follows, and its only element is not 0 once one is.
     """
+    # Whatever the number is that comes before, the kernel is one.
+    return _leave_results(replace(plan, initial=None if plan.initial is None else True))
+
+
+@cache
+def _leave_results(plan: Plan) -> Any:
     part = plan.parts[0]
     leave: Any = _leave_nothing
     for number in reversed(range(len(plan.requests))):
@@ -99,11 +115,11 @@ def leave_results(plan: Plan) -> Any:
         made = _of_compensated(name) if isinstance(part, CompensatedPart) else _MADE[name](part)
         dtype = plan.dtypes[number]
         leave = _leaving(number, made, dtype, may_be_none, leave)
-        refusal = _refusal(request, dtype, part)
+        refusal = _refusal(request, dtype, plan)
         if refusal:
             most = np.iinfo(dtype).max if refusal == "range" else None
             leave = _noting(len(plan.requests), most, leave)
-    return leave
+    return leave if plan.initial is None else _beginning(part, leave)
 
 
 @cuda.jit(device=True)
@@ -129,16 +145,52 @@ def _leaving(number: int, made: Any, dtype: np.dtype[Any], may_be_none: bool, re
     return leave
 
 
+def _beginning(part: Any, rest: Any) -> Any:
+    """Let a number come before the elements of a row: what `FoldPart.begin` does."""
+    spec, kind = part.spec, np.dtype(part.spec.values).kind
+    wide: Any = {"f": np.float64, "u": np.uint64}.get(kind, np.int64)
+    number: Any = np.int64 if spec.sums == "int64" else np.float64
+    has_total, has_product, has_low, has_high = (
+        name in spec.folds for name in ("total", "product", "low", "high")
+    )
+    is_whole = spec.sums == "int64"
+
+    @cuda.jit(device=True)
+    @specialised
+    def leave(results, row, states, i, length, option):
+        state = states[i]
+        extreme = wide(option)
+        # NaN, which no comparison finds, is the extremum wherever it is.
+        if has_low and (state.count == 0 or not state.low <= extreme) and state.low == state.low:
+            state.low = extreme
+        if (
+            has_high
+            and (state.count == 0 or not state.high >= extreme)
+            and state.high == state.high
+        ):
+            state.high = extreme
+        if has_total:
+            state.total += number(option)
+        if has_product and is_whole:
+            state.product *= number(option)
+        if has_product and not is_whole:
+            state.product, state.exponent = times(state.product, state.exponent, number(option), 0)
+        state.count += 1
+        rest(results, row, states, i, length, option)
+
+    return leave
+
+
 def _noting(note: int, most: int | None, rest: Any) -> Any:
-    """Note a range above ``most``, or where that is None an index of nothing."""
-    is_index = most is None
+    """Note a range above ``most``, or where that is None a result of nothing."""
+    is_of_nothing = most is None
     largest = np.uint64(0 if most is None else most)
 
     @cuda.jit(device=True)
     @specialised
     def leave(results, row, states, i, length, option):
         state = states[i]
-        if is_index:
+        if is_of_nothing:
             if state.count == 0:
                 results[note][0] = 1
         elif np.uint64(state.high) - np.uint64(state.low) > largest:

@@ -4,49 +4,90 @@ Rows lie at two distances: ``inner`` of them follow each other at one, such grou
 the rows of an array of three axes do whose middle one is reduced over. Element i of row k is
 ``data[offset + k // inner * outer + k % inner * pitch + i * step]``. Most arrays are such a matrix
 as they lie, whichever axes are reduced over. What is not, because the axes that stay have more
-distances or those that go have more than one, is gathered: copied once on the device, row by row.
+distances or those that go have more than one, is nested: it has as many levels as it has distances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import cuda
 from numpy.lib.stride_tricks import as_strided
 
 from warpladder.device.cuda_array import CudaArray
 from warpladder.device.foreign import numpy_dtype
-from warpladder.device.grids import blocks_for
-from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError
 from warpladder.reduction.memory.copies import step_of
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["THREADS", "Field", "Matrix", "beginning", "flat_memory", "matrix_of"]
+__all__ = ["THREADS", "Field", "Levels", "Matrix", "flat_memory", "matrix_of"]
 
 THREADS = 256
 """In a block of every kernel of this engine."""
 
-_BLOCKS_TO_GATHER = 4096
+# The length of a level of one, and the jumps that nobody makes: of results, values and mask.
+_ONE = 1, 0, 0, 0
+
+
+class Levels(NamedTuple):
+    """How many distances nested rows have, and the elements of each; at least one.
+
+    The place of a field has for each of those of rows a length and a jump, and one from a row's
+    result to the next, then for each of those of elements a length and a jump.
+    """
+
+    rows: int
+    elements: int
+
+    @property
+    def row_lengths(self) -> int:
+        """Where these begin in the place of a field, behind the offset."""
+        return 1
+
+    @property
+    def row_jumps(self) -> int:
+        """Where these begin."""
+        return 1 + self.rows
+
+    @property
+    def targets(self) -> int:
+        """Where the jumps of results begin."""
+        return 1 + 2 * self.rows
+
+    @property
+    def lengths(self) -> int:
+        """Where those of elements begin."""
+        return 1 + 3 * self.rows
+
+    @property
+    def jumps(self) -> int:
+        """Where those of elements begin."""
+        return 1 + 3 * self.rows + self.elements
 
 
 class Field(NamedTuple):
-    """Memory and the way through it, in elements; see `beginning` for where a row begins."""
+    """Memory and the way through it, in elements; see `routes` for how kernels take it.
+
+    ``nested`` has what `Levels` says of rows that are; their pitch and step are those of the
+    innermost level.
+    """
 
     data: Any
     offset: int
     pitch: int
     step: int
     outer: int = 0
+    nested: tuple[int, ...] = ()
 
     @property
-    def place(self) -> tuple[int, int, int, int]:
+    def place(self) -> tuple[int, ...]:
         """The numbers, as kernels take them."""
+        if self.nested:
+            return self.offset, *self.nested
         return self.offset, self.pitch, self.step, self.outer
 
 
@@ -55,7 +96,8 @@ class Matrix(NamedTuple):
 
     ``inner`` rows follow each other at the pitch of a field, then comes the next such group; 0
     stands for all of them. The array's first element is ``below`` elements from the beginning of
-    the memory; None where the memory is that of a copy.
+    the memory, that of the mask ``mask_below`` from the beginning of its own. Nested rows have
+    ``levels``.
     """
 
     values: Field
@@ -63,17 +105,9 @@ class Matrix(NamedTuple):
     rows: int
     length: int
     inner: int
-    below: int | None = None
-
-
-@cuda.jit(device=True)
-def beginning(place: Any, row: Any, inner: Any) -> Any:
-    """Return where a row begins in the memory of a `Field`, of which ``place`` is the place."""
-    if inner == 0:
-        # A division takes as long as some loads.
-        return place[0] + row * place[1]
-    group = row // inner
-    return place[0] + group * place[3] + (row - group * inner) * place[1]
+    below: int = 0
+    levels: Levels | None = None
+    mask_below: int = 0
 
 
 class _Axes(NamedTuple):
@@ -111,11 +145,6 @@ def matrix_of(
         where all elements count.
     ordered
         Whether the order of elements matters; if not, they are taken as they lie.
-
-    Raises
-    ------
-    TooLargeError
-        The device has no memory left for what has to be gathered.
     """
     flat = flat_memory(device, values)
     going = list(axes)
@@ -128,16 +157,21 @@ def matrix_of(
     kept = len(order)
     order += going
     turned = [_turned(flat, order)]
+    mask_below = 0
     if mask is not None:
-        turned.append(_turned(_broadcast(flat_memory(device, mask), flat.shape), order))
+        marked = flat_memory(device, mask)
+        mask_below = marked.offset
+        turned.append(_turned(_broadcast(marked, flat.shape), order))
     elif not ordered:
         turned = [_forwards(turned[0], kept)]
     shape, split = turned[0].shape, _split(turned, kept)
-    fields = [_field(device, array, kept, split) for array in turned]
-    rows, inner = prod(shape[:kept]), prod(shape[split:kept]) if split else 0
-    below = flat.offset if fields[0].data is flat.data else None
-    marks = fields[1] if fields[1:] else None
-    return Matrix(fields[0], marks, rows, prod(shape[kept:]), inner, below)
+    rows, length = prod(shape[:kept]), prod(shape[kept:])
+    inner, levels = prod(shape[split:kept]) if split else 0, None
+    fields = [field for array in turned if (field := _field(array, kept, split)) is not None]
+    if len(fields) < len(turned) or _is_read_apart(turned[0], split):
+        inner, (levels, fields) = 0, _nested(turned, kept)
+    marks = fields[1] if mask is not None else None
+    return Matrix(fields[0], marks, rows, length, inner, flat.offset, levels, mask_below)
 
 
 def _split(arrays: Sequence[_Axes], kept: int) -> int:
@@ -233,29 +267,62 @@ def _forwards(array: _Axes, kept: int) -> _Axes:
     return array._replace(offset=offset, strides=tuple(strides))
 
 
-def _field(device: Device, array: _Axes, kept: int, split: int) -> Field:
+def _field(array: _Axes, kept: int, split: int) -> Field | None:
+    """Return the way through an array whose first axes are rows; None where it is not regular."""
     outer, pitch, step = (
         step_of(array.shape[part], array.strides[part])
         for part in (slice(split), slice(split, kept), slice(kept, None))
     )
-    if outer is not None and pitch is not None and step is not None:
-        return Field(array.data, array.offset, pitch, step, outer)
-    size, length = prod(array.shape), prod(array.shape[kept:])
-    copy = device.empty(size, array.data.dtype)
-    shape, strides = (device.to_device(np.array(part)) for part in (array.shape, array.strides))
-    blocks = min(blocks_for(size, THREADS), _BLOCKS_TO_GATHER)
-    device.launch(gather, blocks, THREADS, array.data, array.offset, shape, strides, copy)
-    return Field(copy, 0, length, 1, length * prod(array.shape[split:kept]))
+    if outer is None or pitch is None or step is None:
+        return None
+    return Field(array.data, array.offset, pitch, step, outer)
 
 
-@cached
-@cuda.jit
-def gather(data: Any, offset: int, shape: Any, strides: Any, copy: Any) -> None:
-    """Copy an array of any strides into one in C order."""
-    for place in range(cuda.grid(1), copy.size, cuda.gridsize(1)):
-        at, rest = offset, place
-        for axis in range(shape.size - 1, -1, -1):
-            whole = rest // shape[axis]
-            at += (rest - whole * shape[axis]) * strides[axis]
-            rest = whole
-        copy[place] = data[at]
+def _is_read_apart(array: _Axes, split: int) -> bool:
+    """Tell whether neighbours in memory are of rows between which others are counted."""
+    nearest = min(
+        range(len(array.shape)), key=lambda axis: (array.shape[axis] == 1, abs(array.strides[axis]))
+    )
+    return nearest < split
+
+
+def _nested(arrays: Sequence[_Axes], kept: int) -> tuple[Levels, list[Field]]:
+    """Return the ways through arrays of one shape whose first axes are rows, by levels."""
+    shape, first = arrays[0].shape, arrays[0].strides
+    by_distance = sorted(range(kept), key=lambda axis: -abs(first[axis]))
+    targets = _contiguous(shape[:kept])
+    jumps = [array.strides for array in arrays]
+    rows = _joined(
+        (shape[axis], targets[axis], *(of[axis] for of in jumps)) for axis in by_distance
+    )
+    elements = _joined(
+        (shape[axis], *(of[axis] for of in jumps)) for axis in range(kept, len(shape))
+    )
+    fields = []
+    for number, array in enumerate(arrays):
+        pitch, step = rows[-1][2 + number], elements[-1][1 + number]
+        place = (
+            *(level[0] for level in rows),
+            *(level[2 + number] for level in rows),
+            *(level[1] for level in rows),
+            *(level[0] for level in elements),
+            *(level[1 + number] for level in elements),
+        )
+        fields.append(Field(array.data, array.offset, pitch, step, nested=place))
+    return Levels(len(rows), len(elements)), fields
+
+
+def _joined(axes: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return axes, each a length and jumps, with those joined that count as one; at least one."""
+    levels: list[tuple[int, ...]] = [_ONE]
+    for length, *jumps in axes:
+        outer = levels[-1]
+        if length == 1:
+            continue
+        if outer is _ONE:
+            levels[-1] = length, *jumps
+        elif all(far == length * jump for far, jump in zip(outer[1:], jumps, strict=True)):
+            levels[-1] = outer[0] * length, *jumps
+        else:
+            levels.append((length, *jumps))
+    return levels

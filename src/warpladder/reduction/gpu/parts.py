@@ -17,8 +17,9 @@ from warpladder.reduction.gpu.custom import custom_states
 from warpladder.reduction.gpu.exact import exact_kernel
 from warpladder.reduction.gpu.finish import leave_states
 from warpladder.reduction.gpu.folds import folds_on_device
-from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
+from warpladder.reduction.gpu.layout import THREADS, Matrix
 from warpladder.reduction.gpu.pieces import LARGEST_PIECE, pieces_of
+from warpladder.reduction.gpu.routes import across_rows, along_rows
 from warpladder.reduction.gpu.side_by_side import across
 from warpladder.reduction.gpu.walk import OnDevice, along
 from warpladder.reduction.part import Part
@@ -102,13 +103,13 @@ def walk_over(
     leave
         As for `walk.along`.
     """
-    values, mask, count, length, inner, _ = matrix
+    values, mask, count, length, inner, _, levels, _ = matrix
     make, registers, largest = _WALKED[type(part)]
     there = make(part.spec)
     is_across, each, size, threads = pieces = pieces_of(
         count, length, values.pitch, values.step, there.size, largest
     )
-    marks = mask or Field(values.data, 0, 0, 0)
+    marks = mask or values
     groups = pieces.groups(count)
     left = groups * each * (threads if is_across else 1) if each > 1 else 1
     given = (
@@ -120,9 +121,13 @@ def walk_over(
     if is_across:
         is_small = there.dtype.itemsize <= _SMALL_STATE
         alone, split = threads == THREADS and each == 1, each > 1
-        kernel = across(there, leave, registers if is_small else None, alone=alone, split=split)
+        route = across_rows(there, levels)
+        few = registers if is_small else None
+        kernel = across(there, leave, route, few, alone=alone, split=split)
     else:
-        kernel = along(there, leave, registers, shared=threads < THREADS, split=each > 1)
+        shared = threads < THREADS
+        route = along_rows(there, levels, lean=shared)
+        kernel = along(there, leave, route, registers, shared=shared, split=each > 1)
     return Walk(kernel, min(pieces.items(count), _MOST_BLOCKS), given)
 
 
@@ -177,7 +182,7 @@ def _exact(
     device: Device, part: ExactPart, matrix: Matrix, workspace: Workspace, _: int, stream: Any
 ) -> Collect:
     values, mask, count, length, inner = matrix[:5]
-    marks = mask or Field(values.data, 0, 0, 0)
+    marks = mask or values
     # By a batch of one element no row is short enough to share a block.
     pieces = pieces_of(count, max(length, THREADS), 1, 1, batch=1)
     each, size = pieces.each, pieces.length
@@ -186,7 +191,7 @@ def _exact(
     for term, limbs in part.new(count).items():
         sums = workspace.zeros(device, ("sums", limbs.shape[1]), limbs.shape, np.int64)
         there[term] = workspace.empty(device, (part, term), limbs.shape, np.int64)
-        kernel = exact_kernel(part.spec_of(term), limbs.shape[1])
+        kernel = exact_kernel(part.spec_of(term), limbs.shape[1], matrix.levels)
         device.launch(
             kernel, min(count * each, _MOST_BLOCKS), THREADS,
             values.data, values.place, marks.data, marks.place,

@@ -19,7 +19,7 @@ import numpy as np
 from warpladder.device.foreign import like
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import Workspace
-from warpladder.reduction.gpu.finish import leave_results, refuses_when_seen
+from warpladder.reduction.gpu.finish import leave_results, option_of, refuses_when_seen
 from warpladder.reduction.gpu.layout import THREADS, Matrix
 from warpladder.reduction.gpu.parts import walk_over
 
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Bound", "Call", "memory_of", "results_like"]
 
-Call = Callable[[Any, Any], Any]
-"""Reduces an array, on a stream; gives None where results are to be refused."""
+Call = Callable[..., Any]
+"""Reduces an array, on a stream; with a mask and arrays for results, or None, if bound to options.
+
+Gives None where results are to be refused.
+"""
 Answer = Callable[[list[Any]], Any]
 """Makes what a caller is given of the results, one for each operation."""
 
@@ -88,12 +91,18 @@ class Bound:
             self._noted = memory_of(there)
             samples = *samples, there
         self._launch = device.bind(
-            walk.kernel, walk.blocks, THREADS, *walk.given, samples, float(ddof),
+            walk.kernel, walk.blocks, THREADS, *walk.given, samples, option_of(plan, ddof),
             moving=(_VALUES, _MASK, *range(_RESULTS, _RESULTS + len(samples))),
         )  # fmt: skip
         # Of a mask, those marks; without one, which the kernel then does not read, the values.
         self._marks = memory_of(matrix.mask.data) if matrix.mask else None
-        self._bytes_below = (matrix.below or 0) * matrix.values.data.dtype.itemsize
+        self._bytes_below = matrix.below * matrix.values.data.dtype.itemsize
+        self._mask_below = matrix.mask_below
+        self._extents = [
+            field.data.size * field.data.dtype.itemsize
+            for field in (matrix.values, matrix.mask)
+            if field is not None
+        ]
 
     def memory(self, library: Library, values: Any) -> Any:
         """Return the memory of an array laid out as that one, as a launch takes it."""
@@ -101,13 +110,19 @@ class Bound:
         return first - self._bytes_below if self._bytes_below else first
 
     def into(
-        self, memory: Any, results: Sequence[Any], stream: Any = 0, waits: bool = False
+        self,
+        memory: Any,
+        results: Sequence[Any],
+        stream: Any = 0,
+        waits: bool = False,
+        marks: Any = None,
     ) -> bool:
         """Put on a stream what leaves the results in memory; wait for it where asked to.
 
-        Return whether they stand; where they may not, this waits.
+        Return whether they stand; where they may not, this waits. ``marks`` are those of another
+        mask than the one that this was bound with.
         """
-        marks = memory if self._marks is None else self._marks
+        marks = self._marks_for(memory, marks)
         if self._note is None:
             self._launch((memory, marks, *results), stream, waits)
             return True
@@ -122,12 +137,17 @@ class Bound:
         self._launch(arrays, stream, True)
         return note is None or not note[0]
 
-    def numbers(self, memory: Any, stream: Any = 0) -> list[Any] | None:
+    def _marks_for(self, memory: Any, marks: Any) -> Any:
+        if marks is not None:
+            return marks
+        return memory if self._marks is None else self._marks
+
+    def numbers(self, memory: Any, stream: Any = 0, marks: Any = None) -> list[Any] | None:
         """Return the results of the only row, as numbers of the host; waits for the stream.
 
-        None where one is to be refused.
+        None where one is to be refused; ``marks`` as for `into`.
         """
-        marks = memory if self._marks is None else self._marks
+        marks = self._marks_for(memory, marks)
         noted = () if self._note is None else (self._noted,)
         with self._lock:
             stand = self._launched((memory, marks, *self._places, *noted), stream)
@@ -136,11 +156,49 @@ class Bound:
     def for_numbers(self, library: Library, answer: Answer) -> Call:
         """Return a function of such an array and a stream, which calls `numbers`."""
 
-        def call(values: Any, stream: Any) -> Any:
+        def call(values: Any, stream: Any, _: Any = None, __: Any = None) -> Any:
             found = self.numbers(self.memory(library, values), stream)
             return None if found is None else answer(found)
 
         return call
+
+    def for_options(self, library: Library, shape: tuple[int, ...], answer: Answer) -> Call:
+        """Return a function of such an array, a stream, a mask and arrays for results, or None.
+
+        It gives None, too, where results would go into memory that is read.
+        """
+        makers = [library.maker(shape, dtype) for dtype in self.dtypes]
+
+        def call(values: Any, stream: Any, where: Any, out: Any) -> Any:
+            first, marks = self.memory(library, values), None
+            if where is not None:
+                marks = library.memory(where)
+                marks = marks - self._mask_below if self._mask_below else marks
+            if out is None and not shape:
+                found = self.numbers(first, stream, marks)
+                return None if found is None else answer(found)
+            if out is None:
+                results = [make(values) for make in makers]
+            else:
+                results = list(out) if isinstance(out, tuple) else [out]
+            places = [library.memory(result) for result in results]
+            if out is not None and self._would_be_read([first, marks], places, prod(shape)):
+                return None
+            return answer(results) if self.into(first, places, stream, False, marks) else None
+
+        return call
+
+    def _would_be_read(self, read: Sequence[Any], places: Sequence[Any], count: int) -> bool:
+        """Tell whether memory for so many results each, as a launch takes it, is also read."""
+        for begin, extent in zip(read, self._extents, strict=False):
+            for place, dtype in zip(places, self.dtypes, strict=True):
+                if not isinstance(begin, int):
+                    # Of the simulated device there are no addresses.
+                    if place.buffer is begin.buffer:
+                        return True
+                elif place < begin + extent and begin < place + count * dtype.itemsize:
+                    return True
+        return False
 
     def for_arrays(self, library: Library, shape: tuple[int, ...], answer: Answer) -> Call:
         """Return a function of such an array and a stream, for new arrays of its library.
@@ -153,14 +211,14 @@ class Bound:
         makers = [library.maker(shape, dtype) for dtype in self.dtypes]
         if self._note is not None:
 
-            def call_and_wait(values: Any, stream: Any) -> Any:
+            def call_and_wait(values: Any, stream: Any, _: Any = None, __: Any = None) -> Any:
                 results = [make(values) for make in makers]
                 stand = self.into(self.memory(library, values), [*map(memory, results)], stream)
                 return answer(results) if stand else None
 
             return call_and_wait
 
-        def call(values: Any, stream: Any) -> Any:
+        def call(values: Any, stream: Any, _: Any = None, __: Any = None) -> Any:
             results = [make(values) for make in makers]
             first = memory(values) - below if below else memory(values)
             places = map(memory, results)

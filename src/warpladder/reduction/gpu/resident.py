@@ -13,7 +13,7 @@ from warpladder.device.libraries import library_of
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.answers import check_outs, check_some, shape_left
-from warpladder.reduction.gpu.finish import finished_there
+from warpladder.reduction.gpu.finish import finished_there, refuses_when_seen
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
 from warpladder.reduction.gpu.prepared import Bound, memory_of, results_like
@@ -196,8 +196,8 @@ def _finished_there(task: _Task, plan: Plan, ddof: float, stream: int) -> list[A
         # for all others, nor they for it.
         device.synchronize()
     matrix = matrix_of(device, values, axes, mask, ordered=plan.ordered)
-    is_copied = matrix.below is None or mask is not None
-    if key is not None and not is_copied:
+    # Nothing is left in a caller's array before it is known that it stands.
+    if key is not None and (task.outs is None or not refuses_when_seen(plan)):
         bound = Bound(device, plan, matrix, ddof)
         results = _results(bound, task, matrix, stream)
         keep(key, bound, plan.requests, shape)

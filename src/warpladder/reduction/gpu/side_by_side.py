@@ -19,12 +19,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import cuda, int32, int64, uint64
+from numba import cuda, int32, int64
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
-from warpladder.reduction.gpu.layout import THREADS, beginning
-from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, singles, state_copier
+from warpladder.reduction.gpu.layout import THREADS
+from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, state_copier
 
 __all__ = ["across"]
 
@@ -33,8 +33,9 @@ _BITS = THREADS.bit_length() - 1
 
 @cache
 def across(
-    part: OnDevice, leave: Any, registers: int | None = None, *, alone: bool, split: bool
-) -> Any:
+    part: OnDevice, leave: Any, route: Any, registers: int | None = None,
+    *, alone: bool, split: bool,
+) -> Any:  # fmt: skip
     """Return the kernel in which a block has a strip of rows side by side, or a piece of it.
 
     Called as that of `walk.along`, but the last number of the shape is the logarithm of how many
@@ -42,7 +43,7 @@ def across(
     its own, all of it; strips are ``split`` if they have several pieces.
     """
     dtype, reset, merge = part.dtype, part.reset, part.merge
-    copy, take_singles = state_copier(dtype), singles(part, int32, lean=True)
+    copy, (origin, scan, target) = state_copier(dtype), route
 
     @cuda.jit(device=True)
     def reset_at(of_threads, t):
@@ -107,23 +108,21 @@ def across(
                 begin = (item - number * pieces) * piece
             row = (number << bits) + column
             n = int32(min(piece, length - begin) if row < count else 0)
-            start = beginning(place, row, inner) + begin * place[2]
-            mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             reset(state)
-            take_singles(
-                state, data, uint64(start + group * place[2]), uint64(groups * place[2]),
-                mask, uint64(mask_start + group * mask_place[2]), uint64(groups * mask_place[2]),
-                group, n, index + begin, groups,
+            scan(
+                state, data, origin(place, row, inner), place,
+                mask, origin(mask_place, row, inner), mask_place,
+                begin, n, index + begin, group, groups,
             )  # fmt: skip
             if alone:
                 if row < count:
-                    leave(results, row, state, 0, length, option)
+                    leave(results, target(place, row), state, 0, length, option)
             else:
                 copy(of_threads, t, state, 0)
                 merge_groups(of_threads, strip)
                 if not split:
                     if group == 0 and row < count:
-                        leave(results, row, of_threads, t, length, option)
+                        leave(results, target(place, row), of_threads, t, length, option)
                 else:
                     if group == 0:
                         copy(states, item * strip + column, of_threads, t)
@@ -131,7 +130,9 @@ def across(
                         first = number * pieces * strip
                         merge_pieces(states, of_threads, first, bits, pieces)
                         if group == 0 and row < count:
-                            leave(results, row, states, first + column, length, option)
+                            leave(
+                                results, target(place, row), states, first + column, length, option
+                            )
                 cuda.syncthreads()
             item += cuda.gridDim.x
 

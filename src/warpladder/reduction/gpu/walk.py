@@ -40,7 +40,7 @@ from warpladder.device.grids import WARP
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
-from warpladder.reduction.gpu.layout import THREADS, beginning
+from warpladder.reduction.gpu.layout import THREADS
 from warpladder.reduction.loops.blocks import element_type
 
 __all__ = [
@@ -276,8 +276,9 @@ def draw_ticket(tickets, row, all_tickets):
 
 @cache
 def along(
-    part: OnDevice, leave: Any, registers: int | None = None, *, shared: bool, split: bool
-) -> Any:
+    part: OnDevice, leave: Any, route: Any, registers: int | None = None,
+    *, shared: bool, split: bool,
+) -> Any:  # fmt: skip
     """Return the kernel in which a block has a piece of a row, or several rows: it is ``shared``.
 
     ``kernel(data, place, mask, mask_place, shape, index, states, tickets, results, option)``; the
@@ -285,11 +286,12 @@ def along(
     length, pieces of each, length of a piece, and of the threads at a row the logarithm to base 2.
     Rows that share a block have one piece each; others are ``split`` if they have several. What is
     found in those is left in ``states``; there is a ticket at zero for each row, which is zero
-    again afterwards. ``registers`` limits those of a thread. ``leave(results, row, states, i,
-    length, option)`` is called for each row by the thread that has its state.
+    again afterwards. The ``route`` is one of `routes`, ``registers`` limits those of a thread.
+    ``leave(results, place, states, i, length, option)`` is called for each row, with the place of
+    its result, by the thread that has its state.
     """
     dtype, reset, merge = part.dtype, part.reset, part.merge
-    scan, merge_block = scanner(part, lean=shared), block_merger(merge)
+    (origin, scan, target), merge_block = route, block_merger(merge)
     copy = state_copier(dtype)
 
     @cuda.jit(device=True)
@@ -362,25 +364,24 @@ def along(
                 row = item // pieces
                 begin = (item - row * pieces) * piece
             n = min(piece, length - begin) if row < count else 0
-            start = beginning(place, row, inner) + begin * place[2]
-            mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             reset(state)
             scan(
-                state, data, start, place[2], mask, mask_start, mask_place[2], n, index + begin,
-                lane, threads,
+                state, data, origin(place, row, inner), place,
+                mask, origin(mask_place, row, inner), mask_place,
+                begin, n, index + begin, lane, threads,
             )  # fmt: skip
             copy(of_threads, t, state, 0)
             merge_block(of_threads, lane, threads)
             if not split:
                 if lane == 0 and row < count:
-                    leave(results, row, of_threads, t, length, option)
+                    leave(results, target(place, row), of_threads, t, length, option)
             else:
                 if t == 0:
                     copy(states, item, of_threads, 0)
                 if draw_ticket(tickets, row, pieces):
                     merge_pieces(states, state, of_threads, row * pieces, pieces)
                     if t == 0:
-                        leave(results, row, states, row * pieces, length, option)
+                        leave(results, target(place, row), states, row * pieces, length, option)
             cuda.syncthreads()
             item += cuda.gridDim.x
 
