@@ -15,6 +15,8 @@ import warpladder as wl
 from choosing import large
 from warpladder.device.simd import vector_unit
 from warpladder.reduction.cpu import jobs
+from warpladder.reduction.loops import limbs
+from warpladder.reduction.loops.exact import exact_sums
 from warpladder.reduction.memory import layout
 
 EXACT_OPS = ("sum", "mean", "var", "std", "l1", "l2")
@@ -216,6 +218,31 @@ def test_reproducible_equals_fsum(values, random):
     random.shuffle(shuffled)
     found = wl.reduce(np.array(shuffled, np.float64), accuracy="reproducible")
     assert found == rounded(sum(map(Fraction, shuffled), Fraction()), "f8")
+
+
+@st.composite
+def integers_near_ties(draw):
+    """Draw integers of up to 2,150 bits, of which many lie near the middle of two float64."""
+    mantissa = draw(st.integers(2**53, 2**54))
+    return draw(st.sampled_from((1, -1))) * (
+        (mantissa << draw(st.integers(0, 2090))) + draw(st.sampled_from((-1, 0, 1)))
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(integers_near_ties(), st.integers(-(2**2150), 2**2150), st.integers(-9, 9)))
+def test_limbs_are_rounded_once(number):
+    row = np.zeros(70, np.int64)
+    left = number
+    for k in range(68):
+        row[k], left = left & 0xFFFFFFFF, left >> 32
+    row[68] = left
+    expected = rounded(Fraction(number, 2 ** (16 * 69)), "f8")
+    assert limbs.nearest(row) == expected
+    found = exact_sums(np.tile(row, (100, 1)))
+    assert (found == expected).all()
+    row[69] = limbs.NAN
+    assert np.isnan(exact_sums(np.tile(row, (100, 1)))).all()
 
 
 @settings(max_examples=40, deadline=None)

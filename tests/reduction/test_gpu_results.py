@@ -122,7 +122,11 @@ def test_float16_is_rounded_once(gpu: SimulatedDevice) -> None:
         ("sum", "float32", {"masked": True}, True),
         # Merged by the host.
         (("sum", "nanmax"), "float32", {}, False),
-        ("sum", "float32", {"accuracy": "reproducible"}, False),
+        ("sum", "float32", {"accuracy": "reproducible"}, True),
+        (("mean", "sum"), "float64", {"accuracy": "reproducible"}, True),
+        ("nansum", "float32", {"accuracy": "reproducible"}, False),
+        (("l1", "sum"), "float32", {"accuracy": "reproducible"}, False),
+        ("var", "float32", {"accuracy": "reproducible"}, False),
         (wl.AssociativeOp(max, 0), "int64", {}, False),
     ],
 )
@@ -612,6 +616,44 @@ def test_calls_with_options_are_kept(
             np.testing.assert_allclose(host(one), other, rtol=2e-6)
 
 
+@pytest.mark.parametrize("axis", [1, (0, 2), *large(0, None, ((0, 1),))])
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [("sum", "f4"), (("mean", "sum"), "f8"), *large(("l1", "f8"), ("mean", "f2"), ("mean", "i8"))],
+)
+def test_exact_sums_are_rounded_there(
+    gpu: SimulatedDevice,
+    library: Stand,
+    monkeypatch: pytest.MonkeyPatch,
+    op: Any,
+    dtype: str,
+    axis: Any,
+) -> None:
+    rng = np.random.default_rng(8)
+    values = (rng.standard_normal((5, 6, 70)) * 2.0 ** rng.integers(-9, 9, (5, 6, 70))).astype(
+        dtype
+    )
+    if values.dtype.kind == "f":
+        # The sums of both are 0, 2^-24 and -0.0 aside.
+        values[:, 1], values[:, 2] = -values[:, 0], 2.0**-24
+    for _ in range(2):
+        found = wl.reduce(gpu.to_device(values), op, axis=axis, accuracy="reproducible")
+        wanted = wl.reduce(values, op, axis=axis, accuracy="reproducible", device="cpu")
+        for one, other in zip(np.atleast_1d(host(found)), np.atleast_1d(wanted), strict=True):
+            np.testing.assert_array_equal(host(one), other)
+        # From the second time on.
+        monkeypatch.setattr(resident, "_reduce", None)
+
+
+def test_means_of_exact_sums_that_do_not_fit(gpu: SimulatedDevice, library: Stand) -> None:
+    values = np.array([[1e308, 1.5e308, 1.7e308], [1, 2, 4], [np.inf, 1, 2]])
+    for _ in range(2):
+        found = wl.reduce(gpu.to_device(values), "mean", axis=1, accuracy="reproducible")
+        np.testing.assert_array_equal(host(found), [1.4e308, 7 / 3, np.inf])
+        total = wl.reduce(gpu.to_device(values), "sum", axis=1, accuracy="reproducible")
+        np.testing.assert_array_equal(host(total), [np.inf, 7, np.inf])
+
+
 def test_a_result_is_not_left_in_what_is_read(gpu: SimulatedDevice, library: Stand) -> None:
     there = gpu.to_device(np.arange(12.0).reshape(4, 3))
     for expected in ([18, 22, 26], [36, 43, 50]):
@@ -739,7 +781,14 @@ def test_results_that_share_memory_are_refused(gpu: SimulatedDevice) -> None:
     [
         (np.ones(3), {"op": "ptp", "dtype": "f4"}, None, ""),
         (np.ones(3, "i1"), {"op": "ptp"}, InputError, "ptp of int8 .* finished on the host"),
-        (np.ones(3), {"accuracy": "reproducible"}, InputError, "finished on the host"),
+        (np.ones(3), {"accuracy": "reproducible", "dtype": "f4"}, None, ""),
+        (
+            np.ones(3),
+            {"accuracy": "reproducible", "op": "mean"},
+            InputError,
+            "finished on the host",
+        ),
+        (np.ones(3), {"accuracy": "reproducible", "op": "std"}, InputError, "finished on the host"),
         (np.ones(3), {"op": "summ"}, InputError, "'summ' is not known"),
         (np.ones((0, 3)), {}, InputError, "no elements"),
         (np.ones((2, 3, 4)), {"axis": (0, 2), "op": "ptp", "dtype": "f4"}, None, ""),

@@ -88,3 +88,63 @@ def test_what_is_refused_when_it_is_seen(torch: Any) -> None:
     assert wl.reduce(nothing[:1], "nanargmax", axis=1).tolist() == [1]
     with pytest.raises(InputError, match="only NaNs"):
         wl.reduce(nothing, "nanargmax", axis=1)
+
+
+def test_calls_with_options_that_are_kept(torch: Any) -> None:
+    options: list[dict[str, Any]] = [
+        {"axis": (0, 2)},
+        {"axis": (0, 2), "op": ("var", "max")},
+        {"axis": None, "dtype": "float64"},
+        {"axis": 1, "where": True},
+        {"axis": (0, 2), "where": True, "op": "max"},
+        {"axis": None, "where": True, "op": ("mean", "min")},
+        {"axis": 2, "initial": 2},
+        {"axis": (1, 2), "initial": 0.5, "op": ("max", "sum"), "out": 2},
+        {"axis": 1, "op": "std", "out": 1},
+        {"axis": (0, 2), "accuracy": "reproducible"},
+        {"axis": 0, "accuracy": "reproducible", "op": ("mean", "sum"), "dtype": "float64"},
+    ]
+    on_another = torch.cuda.Stream()
+    for turn in range(4):
+        whole = torch.rand(40, 33, 70, device="cuda") + turn
+        marks = torch.rand(40, 33, 80, device="cuda") < 0.5
+        torch.cuda.synchronize()
+        # A part, whose rows and elements are apart; a mask with other strides.
+        values, mask = whole[1:, ::2, 3:-3], marks[1:, ::2, 5:69]
+        # Of each row something is left.
+        mask[..., ::3] = True
+        mask[:, 2] = True
+        for each in options:
+            given = dict(each)
+            outs = given.pop("out", 0)
+            if outs:
+                shape = values.sum(given["axis"]).shape
+                made = tuple(torch.empty(shape, device="cuda") for _ in range(outs))
+                given["out"] = made if outs > 1 else made[0]
+            if "where" in given:
+                given["where"] = mask
+            stream = on_another if turn % 2 else torch.cuda.current_stream()
+            torch.cuda.synchronize()
+            with torch.cuda.stream(stream):
+                found = wl.reduce(values, **given)
+            torch.cuda.synchronize()
+            here = {
+                k: v.cpu().numpy() if k == "where" else v for k, v in given.items() if k != "out"
+            }
+            wanted = wl.reduce(values.cpu().numpy(), **here)
+            pairs = (
+                zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+            )
+            for one, other in pairs:
+                there = one.cpu().numpy() if isinstance(one, torch.Tensor) else one
+                assert there.dtype == other.dtype
+                bound = 0 if "accuracy" in given else 3e-6
+                np.testing.assert_allclose(there, other, rtol=bound, err_msg=str(each))
+
+
+def test_results_in_what_is_read(torch: Any) -> None:
+    values = torch.rand(300, 40, device="cuda")
+    for _ in range(3):
+        expected = values.sum(0)
+        wl.reduce(values, axis=0, out=values[5])
+        assert torch.allclose(values[5], expected)

@@ -250,7 +250,8 @@ class ExactPart(Part):
     spec: exact.ExactSpec
 
     @property
-    def _terms(self) -> tuple[str, ...]:
+    def terms(self) -> tuple[str, ...]:
+        """What is summed up: elements, their absolute values, their squares."""
         needed = {
             "value": {"total", "moments"},
             "absolute": {"absolute"},
@@ -264,7 +265,11 @@ class ExactPart(Part):
 
     def new(self, rows: int) -> Any:
         """See `Part`."""
-        return {term: exact.new_limbs(self.spec_of(term), rows) for term in self._terms}
+        return {term: exact.new_limbs(self.spec_of(term), rows) for term in self.terms}
+
+    def limbs_of(self, term: str) -> int:
+        """Return how many limbs a sum has, with the one of what is no number."""
+        return int(exact.new_limbs(self.spec_of(term), 0).shape[1])
 
     def add(self, tile: Tile, first: int, states: Any) -> None:  # noqa: ARG002 - see `Part`
         """See `Part`."""

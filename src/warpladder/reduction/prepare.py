@@ -156,7 +156,7 @@ def prepare(
     *,
     axis: int | tuple[int, ...] | None = None,
     dtype: DTypeLike | None = None,
-    accuracy: Literal["fast", "pairwise", "compensated"] = "fast",
+    accuracy: Literal["fast", "pairwise", "compensated", "reproducible"] = "fast",
     ddof: float = 0,
     keepdims: bool = False,
 ) -> PreparedReduction:
@@ -178,10 +178,10 @@ def prepare(
     Raises
     ------
     InputError, InputTypeError
-        ``like`` is not on a GPU or is empty; an operation needs the host: sums under
-        ``"reproducible"``, an `AssociativeOp`, and what may be refused when the numbers are seen,
-        ``nanargmin``, ``nanargmax`` and a ``ptp`` of integers that its dtype may not hold; or what
-        `reduce` refuses.
+        ``like`` is not on a GPU or is empty; an operation needs the host: an `AssociativeOp`, under
+        ``"reproducible"`` what skips NaNs, variances, ``l2`` and means of float64, and what may be
+        refused when the numbers are seen, ``nanargmin``, ``nanargmax`` and a ``ptp`` of integers
+        that its dtype may not hold; or what `reduce` refuses.
     UnsupportedKernelError
         Numba cannot compile the kernel, which is done here.
 

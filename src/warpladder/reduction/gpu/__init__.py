@@ -10,7 +10,8 @@
 `moments`      means and squared deviations
 `custom`       a caller's operation
 `parts`        which of these answers a `Part`, and what is left to the host
-`finish`       results made by the kernel, where nothing is left to the host
+`finish`       results made by the kernel, where nothing is left to the host, as `made` has them
+`routes`       how rows, elements and places of results are found
 `prepared`     reductions bound to a layout, to be called again
 `stream`       matrices of the host, brought to the device tile by tile
 `resident`     arrays that are on a device already

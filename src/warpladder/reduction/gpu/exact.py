@@ -111,11 +111,11 @@ def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
 
 
 @cache
-def exact_kernel(spec: ExactSpec, limbs: int, levels: Levels | None) -> Any:
-    """Return the kernel that adds to sums of ``limbs`` limbs, with what is no number in the last.
+def exact_kernel(spec: ExactSpec, limbs: int, levels: Levels | None, leave: Any) -> Any:
+    """Return the kernel that adds up to ``limbs`` limbs, with what is no number in the last.
 
-    Called as that of `walk.along`, but for the index, which it lacks; the states are zeros, a line
-    for each row, and are zeros again when the sums are in ``joined``.
+    Called as that of `walk.along`; the states are zeros, a line for each row, and are zeros again
+    afterwards. What is left of a row are its limbs, after `carry`, in place of its states.
     """
     least = _SHORT_BATCH if has_short_numbers(spec) else _BATCH
     size = max(least, WIDE_BYTES // np.dtype(spec.values).itemsize)
@@ -133,10 +133,10 @@ def exact_kernel(spec: ExactSpec, limbs: int, levels: Levels | None) -> Any:
     @cached
     @cuda.jit(max_registers=_SHORT_REGISTERS if is_short else None)
     @specialised
-    def add_exactly(data, place, mask, mask_place, shape, states, tickets, joined):
+    def add_exactly(data, place, mask, mask_place, shape, index, states, tickets, results, option):
         windows = cuda.local.array(2, kept)
         of_block = cuda.shared.array(limbs, np.int64)
-        count, inner, length, pieces, piece = shape
+        count, inner, length, pieces, piece = shape[:5]
         t = cuda.threadIdx.x
         item = int64(cuda.blockIdx.x)
         while item < count * pieces:
@@ -173,10 +173,15 @@ def exact_kernel(spec: ExactSpec, limbs: int, levels: Levels | None) -> Any:
             if t == 0 and of_block[limbs - 1] != 0:
                 cuda.atomic.or_(states, (row, limbs - 1), of_block[limbs - 1])
             if draw_ticket(tickets, row, pieces):
-                at = target(place, row)
                 for i in range(t, limbs, THREADS):
-                    joined[at, i] = states[row, i]
+                    of_block[i] = states[row, i]
                     states[row, i] = 0
+                cuda.syncthreads()
+                if t == 0:
+                    carry(of_block)
+                    leave(results, target(place, row), of_block, 0, length, option)
+            # Limbs are read to the end before those of the next piece are cleared.
+            cuda.syncthreads()
             item += cuda.gridDim.x
 
     return add_exactly

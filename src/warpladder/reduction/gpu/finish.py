@@ -18,26 +18,43 @@ import numpy as np
 from numba import cuda
 
 from warpladder.device.specialised import specialised
-from warpladder.reduction.loops.ranges import MOST
-from warpladder.reduction.ops import LEAST_VARIANCE, Op
-from warpladder.reduction.parts import CompensatedPart, FoldPart
-from warpladder.reduction.rules import SCALE, times
+from warpladder.reduction.gpu.made import maker
+from warpladder.reduction.loops.limbs import nearest
+from warpladder.reduction.ops import Op
+from warpladder.reduction.parts import CompensatedPart, ExactPart, FoldPart
+from warpladder.reduction.rules import times
 
 if TYPE_CHECKING:
     from warpladder.reduction.ops import Request
     from warpladder.reduction.plan import Plan
 
-__all__ = ["finished_there", "leave_results", "leave_states", "option_of", "refuses_when_seen"]
+__all__ = [
+    "finished_there",
+    "leave_limbs",
+    "leave_results",
+    "leave_states",
+    "option_of",
+    "refuses_when_seen",
+]
+
+_ONE_EXACT_SUM = ({"total"}, {"absolute"})
 
 
 def finished_there(plan: Plan) -> bool:
     """Tell whether a device makes the results of a plan, for rows that are not empty.
 
     Not a range of int64 wanted as a float, which 64 bits may not hold, nor one of floats wanted as
-    an integer, nor a compensated sum that a number comes before.
+    an integer, nor a compensated or exact sum that a number comes before, nor what is made of
+    several exact sums or of roots of them.
     """
-    kinds: Any = FoldPart if plan.initial is not None else FoldPart | CompensatedPart
-    if len(plan.parts) != 1 or not isinstance(plan.parts[0], kinds):
+    if len(plan.parts) != 1:
+        return False
+    (part,) = plan.parts
+    if plan.initial is not None and not isinstance(part, FoldPart):
+        return False
+    if isinstance(part, ExactPart):
+        return part.wanted in _ONE_EXACT_SUM
+    if not isinstance(part, FoldPart | CompensatedPart):
         return False
     return all(
         isinstance(request.op, Op) and _refusal(request, dtype, plan) != "unknown"
@@ -57,6 +74,9 @@ def _results_of(plan: Plan) -> Iterator[tuple[Request, np.dtype[Any]]]:
 def _refusal(request: Request, dtype: np.dtype[Any], plan: Plan) -> str:
     """Return why a result may be refused, "" if it may not, or that a kernel cannot tell."""
     op, part = request.op, plan.parts[0]
+    if isinstance(part, ExactPart):
+        # Of what does not fit float64 the host makes the mean all the same.
+        return "mean" if part.spec.values == "float64" and request.name == "mean" else ""
     if not isinstance(op, Op) or not isinstance(part, FoldPart):
         return ""
     refused = _refused_range(op, np.dtype(part.spec.values), dtype)
@@ -82,6 +102,13 @@ def _refused_range(op: Op, elements: np.dtype[Any], dtype: np.dtype[Any]) -> str
 def leave_states(results, row, states, i, length, option):
     """Leave the state of a row as it is, in the only result."""
     results[0][row] = states[i]
+
+
+@cuda.jit(device=True)
+def leave_limbs(results, row, states, i, length, option):
+    """Leave the limbs of an exact sum as they are, in the only result."""
+    for k in range(states.size):
+        results[0][row, k] = states[k]
 
 
 def option_of(plan: Plan, ddof: float) -> int | float:
@@ -112,11 +139,13 @@ def _leave_results(plan: Plan) -> Any:
         # What is no float has no NaN to skip, but keeps the name.
         name = request.name.removeprefix("nan")
         may_be_none = request.skip_nan and isinstance(request.op, Op) and request.op.is_extreme
-        made = _of_compensated(name) if isinstance(part, CompensatedPart) else _MADE[name](part)
+        made = maker(name, part)
         dtype = plan.dtypes[number]
         leave = _leaving(number, made, dtype, may_be_none, leave)
         refusal = _refusal(request, dtype, plan)
-        if refusal:
+        if refusal == "mean":
+            leave = _noting_lost_means(len(plan.requests), leave)
+        elif refusal:
             most = np.iinfo(dtype).max if refusal == "range" else None
             leave = _noting(len(plan.requests), most, leave)
     return leave if plan.initial is None else _beginning(part, leave)
@@ -202,6 +231,18 @@ def _noting(note: int, most: int | None, rest: Any) -> Any:
     return leave
 
 
+def _noting_lost_means(note: int, rest: Any) -> Any:
+    """Note the mean of an exact sum that does not fit float64."""
+
+    @cuda.jit(device=True)
+    def leave(results, row, states, i, length, option):
+        if states[states.size - 1] == 0 and math.isinf(nearest(states)):
+            results[note][0] = 1
+        rest(results, row, states, i, length, option)
+
+    return leave
+
+
 @cuda.jit(device=True)
 def _half_of(number):
     """Return a float64 as float16, rounded once.
@@ -218,151 +259,3 @@ def _half_of(number):
             bits[0] -= 1
         bits[0] |= 1
     return np.float16(cell[0])
-
-
-def _of_compensated(name: str) -> Any:
-    is_mean = name == "mean"
-
-    @cuda.jit(device=True)
-    def total(states, i, length, option):
-        state = states[i]
-        result = state.high
-        # The error of a sum that has overflowed is NaN and says nothing.
-        if math.isfinite(state.high) and math.isfinite(state.low):
-            result = state.high + state.low
-        return result / np.float64(length) if is_mean else result
-
-    return total
-
-
-def _plain(field: str) -> Any:
-    """Return what makes the device function that gives one field."""
-    takers = {
-        "total": lambda states, i, length, option: states[i].total,
-        "low": lambda states, i, length, option: states[i].low,
-        "high": lambda states, i, length, option: states[i].high,
-        "low_at": lambda states, i, length, option: states[i].low_at,
-        "high_at": lambda states, i, length, option: states[i].high_at,
-        "absolute": lambda states, i, length, option: states[i].absolute,
-        "nonzero": lambda states, i, length, option: states[i].nonzero,
-    }
-    taker = cuda.jit(device=True)(takers[field])
-    return lambda _: taker
-
-
-@cuda.jit(device=True)
-def _any(states, i, length, option):
-    state = states[i]
-    return state.nonzero > 0
-
-
-@cuda.jit(device=True)
-def _all(states, i, length, option):
-    state = states[i]
-    return state.nonzero == state.count
-
-
-@cuda.jit(device=True)
-def _ptp(states, i, length, option):
-    state = states[i]
-    return state.high - state.low
-
-
-@cuda.jit(device=True)
-def _mean(states, i, length, option):
-    state = states[i]
-    return state.total / np.float64(state.count)
-
-
-@cuda.jit(device=True)
-def _mean_of_whole(states, i, length, option):
-    state = states[i]
-    high = np.float64(state.whole_top) * 2.0**32 + np.float64(state.whole_high)
-    return (high * 2.0**32 + np.float64(state.whole_low)) / np.float64(state.count)
-
-
-@cuda.jit(device=True)
-def _whole_product(states, i, length, option):
-    state = states[i]
-    return state.product
-
-
-@cuda.jit(device=True)
-def _real_product(states, i, length, option):
-    state = states[i]
-    return math.ldexp(state.product, int(min(max(state.exponent, -MOST), MOST)))
-
-
-@cuda.jit(device=True)
-def _root_of(tiny, middle, huge):
-    """Return what `ranges.root_of` does."""
-    root = math.sqrt(middle)
-    if tiny != 0 or huge != 0:
-        high = math.sqrt(huge) * SCALE
-        if math.isnan(root + high):
-            return math.nan
-        return math.hypot(math.hypot(math.sqrt(tiny) / SCALE, root), high)
-    return root
-
-
-@cuda.jit(device=True)
-def _l2(states, i, length, option):
-    state = states[i]
-    return _root_of(state.tiny_square, state.square, state.huge_square)
-
-
-@cuda.jit(device=True)
-def _divisor(count, option):
-    return max(np.float64(count) - option, 0.0)
-
-
-@cuda.jit(device=True)
-def _var(states, i, length, option):
-    state = states[i]
-    deviation = state.deviation
-    if state.tiny_deviation != 0 or state.huge_deviation != 0:
-        deviation = (
-            state.tiny_deviation / SCALE / SCALE + deviation + state.huge_deviation * SCALE * SCALE
-        )
-    return deviation / _divisor(state.count, option)
-
-
-@cuda.jit(device=True)
-def _std(states, i, length, option):
-    state = states[i]
-    variance = _var(states, i, length, option)
-    is_lost = not (LEAST_VARIANCE < variance < math.inf)
-    if is_lost and (state.tiny_deviation != 0 or state.huge_deviation != 0):
-        n = np.float64(state.count)
-        spread = _root_of(state.tiny_deviation / n, state.deviation / n, state.huge_deviation / n)
-        return spread * math.sqrt(n / _divisor(state.count, option))
-    return math.sqrt(variance)
-
-
-@cuda.jit(device=True)
-def _logsumexp(states, i, length, option):
-    state = states[i]
-    if math.isinf(state.peak):
-        return state.peak
-    return state.peak + math.log(state.scaled)
-
-
-#: By operation, what makes the device function ``made(states, i, length, option)`` for a part.
-_MADE: dict[str, Any] = {
-    "sum": _plain("total"),
-    "prod": lambda part: _whole_product if part.spec.sums == "int64" else _real_product,
-    "min": _plain("low"),
-    "max": _plain("high"),
-    "ptp": lambda _: _ptp,
-    "argmin": _plain("low_at"),
-    "argmax": _plain("high_at"),
-    "mean": lambda part: _mean_of_whole if "whole" in part.spec.folds else _mean,
-    "var": lambda _: _var,
-    "std": lambda _: _std,
-    "any": lambda _: _any,
-    "all": lambda _: _all,
-    "count_nonzero": _plain("nonzero"),
-    "logsumexp": lambda _: _logsumexp,
-    "l1": _plain("absolute"),
-    "l2": lambda _: _l2,
-}

@@ -15,7 +15,7 @@ from warpladder.device.workspace import Workspace
 from warpladder.reduction.gpu.compensated import COMPENSATED_PIECE, compensated_on_device
 from warpladder.reduction.gpu.custom import custom_states
 from warpladder.reduction.gpu.exact import exact_kernel
-from warpladder.reduction.gpu.finish import leave_states
+from warpladder.reduction.gpu.finish import leave_limbs, leave_states
 from warpladder.reduction.gpu.folds import folds_on_device
 from warpladder.reduction.gpu.layout import THREADS, Matrix
 from warpladder.reduction.gpu.pieces import LARGEST_PIECE, pieces_of
@@ -99,10 +99,13 @@ def walk_over(
     Parameters
     ----------
     device, part, matrix, workspace, first
-        As for `start`; a part that is walked over.
+        As for `start`; a part that is walked over, or of one sum of exact numbers.
     leave
         As for `walk.along`.
     """
+    if isinstance(part, ExactPart):
+        (term,) = part.terms
+        return _exact_walk(device, part, term, matrix, workspace, leave)
     values, mask, count, length, inner, _, levels, _ = matrix
     make, registers, largest = _WALKED[type(part)]
     there = make(part.spec)
@@ -181,29 +184,37 @@ def _fetched(device: Device, there: Any, stream: Any) -> NDArray[Any]:
 def _exact(
     device: Device, part: ExactPart, matrix: Matrix, workspace: Workspace, _: int, stream: Any
 ) -> Collect:
-    values, mask, count, length, inner = matrix[:5]
-    marks = mask or values
-    # By a batch of one element no row is short enough to share a block.
-    pieces = pieces_of(count, max(length, THREADS), 1, 1, batch=1)
-    each, size = pieces.each, pieces.length
-    tickets = workspace.zeros(device, "tickets", count, np.int32)
     there = {}
-    for term, limbs in part.new(count).items():
-        sums = workspace.zeros(device, ("sums", limbs.shape[1]), limbs.shape, np.int64)
+    for term, limbs in part.new(matrix.rows).items():
+        kernel, blocks, given = _exact_walk(device, part, term, matrix, workspace, leave_limbs)
         there[term] = workspace.empty(device, (part, term), limbs.shape, np.int64)
-        kernel = exact_kernel(part.spec_of(term), limbs.shape[1], matrix.levels)
-        device.launch(
-            kernel, min(count * each, _MOST_BLOCKS), THREADS,
-            values.data, values.place, marks.data, marks.place,
-            (count, inner, length, each, size), sums, tickets, there[term], stream=stream,
-        )  # fmt: skip
+        device.launch(kernel, blocks, THREADS, *given, (there[term],), 0.0, stream=stream)
 
     def collect() -> Any:
-        states = part.new(count)
+        states = part.new(matrix.rows)
         part.merge(states, {term: _fetched(device, limbs, stream) for term, limbs in there.items()})
         return states
 
     return collect
+
+
+def _exact_walk(
+    device: Device, part: ExactPart, term: str, matrix: Matrix, workspace: Workspace, leave: Any
+) -> Walk:
+    """Return what `walk_over` does for one of the sums of exact numbers."""
+    values, mask, count, length, inner, _, levels, _ = matrix
+    marks = mask or values
+    # By a batch of one element no row is short enough to share a block.
+    pieces = pieces_of(count, max(length, THREADS), 1, 1, batch=1)
+    each, size = pieces.each, pieces.length
+    limbs = part.limbs_of(term)
+    sums = workspace.zeros(device, ("sums", limbs), (count, limbs), np.int64)
+    given = (
+        values.data, values.place, marks.data, marks.place, (count, inner, length, each, size), 0,
+        sums, workspace.zeros(device, "tickets", count, np.int32),
+    )  # fmt: skip
+    kernel = exact_kernel(part.spec_of(term), limbs, levels, leave)
+    return Walk(kernel, min(count * each, _MOST_BLOCKS), given)
 
 
 #: What makes the device functions, the registers of a thread, and the largest piece of a row.

@@ -47,6 +47,7 @@ from warpladder.reduction.loops.limbs import (
     deposit,
     deposit_number,
     halves,
+    nearest,
     scale_for,
     square_pieces,
     window_constant,
@@ -68,6 +69,8 @@ __all__ = [
 _BLOCK = 2048
 # Limbs of a sum, from 2^-1088 to 2^1088, and of a sum of squares; one more holds what is no number.
 _LIMBS, _LIMBS_OF_SQUARES = 68, 136
+# From so many rows on a loop rounds them: Python's integers take 2 us each, compiling it 0.4 s.
+_MANY_ROWS = 64
 # Digits of a root beyond those of the square: more than float64 has.
 _ROOT_BITS = 64
 
@@ -273,8 +276,19 @@ def exact_kernel(spec: ExactSpec) -> Any:
     return add
 
 
+@cached
+@njit(nogil=True)
+def _all_nearest(limbs, sums):  # type: ignore[no-untyped-def]
+    for k in range(len(limbs)):
+        sums[k] = nearest(limbs[k])
+
+
 def exact_sums(limbs: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the sums in float64, each rounded once, to the nearest."""
+    if len(limbs) >= _MANY_ROWS:
+        sums = np.empty(len(limbs))
+        _all_nearest(limbs, sums)
+        return sums
     return np.array([_nearest(_integer(row), _unit(row), row[-1]) for row in limbs], np.float64)
 
 

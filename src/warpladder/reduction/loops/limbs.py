@@ -6,6 +6,7 @@ told in `exact`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "deposit_number",
     "halves",
     "merge_exact",
+    "nearest",
     "scale_for",
     "spread",
     "square_pieces",
@@ -147,3 +149,78 @@ def square_pieces(v: Any) -> Any:
     a, b = np.int64(v >> 44), np.int64(v >> 22) & _PIECE
     c = np.int64(v & _PIECE)
     return a * a, a * b, b * b + 2 * a * c, b * c, c * c
+
+
+# Of a magnitude so many bits are looked at, of which the first is set; those of a float64.
+_BITS, _MANTISSA = 62, 53
+_LEAST_EXPONENT = -1022
+
+
+@rule
+def _digit(limbs: Any, k: Any, lowest: Any, is_negative: Any) -> Any:
+    """Return limb k of the magnitude of a sum whose lowest limb that is not 0 is this."""
+    word, top = limbs[k], limbs.size - 2
+    if not is_negative or k < lowest:
+        return word
+    if k > lowest:
+        return ~word if k == top else LOW_WORD - word
+    return -word if k == top else LOW_WORD + 1 - word
+
+
+@rule
+def _width(word: Any) -> Any:
+    """Return how many bits a number above 0 has."""
+    bits = np.int64(0)
+    while word > 0:
+        word >>= 1
+        bits += 1
+    return bits
+
+
+@rule
+def nearest(limbs: Any) -> Any:
+    """Return the sum that limbs stand for after `carry` as a float64, rounded once."""
+    last = limbs.size - 1
+    kinds, top = limbs[last], last - 1
+    if kinds != 0:
+        if kinds & NAN or (kinds & PLUS and kinds & MINUS):
+            return math.nan
+        return math.inf if kinds & PLUS else -math.inf
+    is_negative = limbs[top] < 0
+    lowest = np.int64(0)
+    while lowest < top and limbs[lowest] == 0:
+        lowest += 1
+    if limbs[lowest] == 0:
+        return 0.0
+    highest: Any = np.int64(top)
+    while _digit(limbs, highest, lowest, is_negative) == 0:
+        highest -= 1
+    first = _digit(limbs, highest, lowest, is_negative)
+    width = _width(first)
+    # Bits of the digits below that there is room for; what does not fit only tells of a rest.
+    room = _BITS - width
+    mantissa, rest = first << room, np.int64(0)
+    k = highest
+    while k > max(highest - 2, 0):
+        k -= 1
+        digit = _digit(limbs, k, lowest, is_negative)
+        room -= 32
+        if room >= 0:
+            mantissa |= digit << room
+        else:
+            cut = min(-room, 32)
+            mantissa |= digit >> cut
+            rest |= digit & ((np.int64(1) << cut) - 1)
+    if lowest < highest - 2:
+        rest |= 1
+    exponent = 32 * highest + width - 1 - 16 * last
+    kept = min(_MANTISSA, _MANTISSA + exponent - _LEAST_EXPONENT)
+    if kept < 0:
+        return -0.0 if is_negative else 0.0
+    dropped = _BITS - kept
+    half = np.int64(1) << (dropped - 1)
+    whole, below = mantissa >> dropped, mantissa & (2 * half - 1)
+    if below > half or (below == half and (rest != 0 or whole & 1)):
+        whole += 1
+    found = math.ldexp(np.float64(whole), exponent - kept + 1)
+    return -found if is_negative else found
