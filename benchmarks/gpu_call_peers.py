@@ -5,7 +5,7 @@ Functions are looked up when they are asked for: one that is missing is missing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
 from operator import attrgetter
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import cupy
 import torch
 
-__all__ = ["OfTorch", "of_cupy", "of_torch"]
+__all__ = ["OfTorch", "of_cupy", "of_torch", "with_option"]
 
 _INTEGERS = "int8", "int32"
 _NAMES = {
@@ -89,6 +89,29 @@ def of_torch(op: str, dtype: str) -> OfTorch:
     return OfTorch(_plain(op))
 
 
+def with_option(of: OfTorch, op: str, option: str, asked: Mapping[str, Any]) -> OfTorch:
+    """Return what is called where ours is ``asked`` for something else besides."""
+    call = of.call
+    match option:
+        case "masked" if op == "mean":
+            return OfTorch(partial(_mean_of_masked, asked["where"]), "where, sum, by sum")
+        case "masked":
+            fill = -inf if op == "max" else 0.0
+            masked = partial(_masked, call, asked["where"], fill)
+            return OfTorch(masked, f"where, {_NAMES[op]}")
+        case "from 1" if op == "max":
+            return OfTorch(lambda values, **along: call(values, **along).clamp(1), "amax, clamp")
+        case "from 1":
+            return OfTorch(lambda values, **along: call(values, **along) + 1, "sum, addition")
+        case "into float64":
+            return OfTorch(partial(call, dtype=torch.float64))
+        case "out":
+            return OfTorch(partial(_into, call, asked["out"]))
+        case "exact":
+            return OfTorch(partial(_as_double, call), f"double, {_NAMES[op]}")
+    return of
+
+
 def of_cupy(op: str) -> Callable[..., Any] | None:
     """Return what is called with an array and its axis, None where CuPy has no one function."""
     return None if op in _NOT_OF_CUPY else getattr(cupy, op, None)
@@ -97,6 +120,19 @@ def of_cupy(op: str) -> Callable[..., Any] | None:
 def _plain(op: str) -> Callable[..., Any]:
     function: Callable[..., Any] = attrgetter(_NAMES[op])(torch)
     return partial(function, **_OPTIONS[op]) if op in _OPTIONS else function
+
+
+def _masked(plain: Callable[..., Any], mask: Any, fill: float, values: Any, **along: Any) -> Any:
+    return plain(torch.where(mask, values, fill), **along)
+
+
+def _mean_of_masked(mask: Any, values: Any, **along: Any) -> Any:
+    return torch.where(mask, values, 0.0).sum(**along) / mask.sum(**along)
+
+
+def _into(plain: Callable[..., Any], out: Any, values: Any, **along: Any) -> Any:
+    # Without an axis there is no such argument.
+    return plain(values, **({"dim": tuple(range(values.ndim))} | along), out=out)
 
 
 def _filled(plain: Callable[..., Any], fill: float, values: Any, **along: Any) -> Any:

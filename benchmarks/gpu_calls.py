@@ -15,8 +15,9 @@ they give arrays: on every shape, but those that are rare, and other dtypes, on 
 time goes to kernels that are compiled for the first time, so CuPy takes part in the ten and where
 PyTorch has no one function, not in all. Who refuses a case is left out of it.
 
-With ``--drawn N`` cases that nobody chose are timed instead: any shape of 2^8 to 2^24 numbers, any
-axes, dtype and layout.
+Arrays that lie otherwise, several axes and options of the call have cases of their own. With
+``--drawn N`` cases that nobody chose are timed instead: any shape of 2^8 to 2^24 numbers, any axes,
+dtype, layout and option.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -44,7 +46,7 @@ try:
     import cupy
     import torch
 
-    from gpu_call_peers import of_cupy, of_torch
+    from gpu_call_peers import of_cupy, of_torch, with_option
 except ImportError as fault:
     print(f"left out: {fault.name} is needed beside ours, in the build for this machine's CUDA")
     raise SystemExit(0) from None
@@ -66,6 +68,29 @@ _RARE_OPS = (
 _OPS_OF_MORE_DTYPES = ("max", "argmax", "mean", "var", "ptp")
 _MORE_DTYPES = ("int32", "float64")
 _SQUARE = (4096, 4096)
+#: The channels of images, their pixels; axes apart; parts of larger arrays; axes that are turned.
+_LAID: tuple[tuple[Any, ...], ...] = (
+    ((64, 256, 56, 56), (0, 2, 3)),
+    ((64, 256, 56, 56), (2, 3)),
+    ((64, 56, 56, 256), (0, 1, 2)),
+    ((64, 1000, 6, 64), (0, 2)),
+    ((4096, 4096), None, "edges cut off"),
+    ((64, 3, 512, 512), (2, 3), "edges cut off"),
+    ((256, 256, 256), 1, "in Fortran order"),
+    ((256, 256, 256), 2, "every second"),
+)
+_OPS_LAID = ("sum", "max", "mean", "var")
+#: What else is asked for, and of which operations.
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "sum": ("masked", "into float64", "out", "from 1", "exact"),
+    "max": ("masked", "out", "from 1"),
+    "mean": ("masked",),
+}
+_THAT_CHANGE_RESULTS = ("masked", "from 1")
+_SHAPES_WITH_OPTIONS: tuple[tuple[tuple[int, ...], int | None], ...] = (
+    *(((1 << 20,), None), ((1 << 24,), None)),
+    *(((32, 32), 1), (_SQUARE, 0), (_SQUARE, 1), ((64, 1000, 64), 1)),
+)
 #: Of cases that nobody chose: as they are, mostly, or parts of larger arrays, or transposed.
 _LAYOUTS = ("", "", "", "in Fortran order", "edges cut off", "every second")
 _FLOATS = ("float16", "float32", "float64")
@@ -86,21 +111,25 @@ _SHOWN = (
 
 
 class Case(NamedTuple):
-    """An operation on a dtype, over some axes of a shape or over all of it, and how that lies."""
+    """An operation on a dtype, over some axes of a shape or over all of it.
+
+    Of an array that lies so, and with an option.
+    """
 
     op: str
     dtype: str
     shape: tuple[int, ...]
     axis: int | tuple[int, ...] | None
     layout: str = ""
+    option: str = ""
 
     @property
     def name(self) -> str:
         """As the table has it."""
         axes = self.axis if isinstance(self.axis, tuple) else (self.axis,)
         axis = "" if self.axis is None else f" axis {' '.join(map(str, axes))}"
-        layout = self.layout and f", {self.layout}"
-        return f"{self.op} {self.dtype} {'x'.join(map(str, self.shape))}{axis}{layout}"
+        more = "".join(f", {each}" for each in (self.layout, self.option) if each)
+        return f"{self.op} {self.dtype} {'x'.join(map(str, self.shape))}{axis}{more}"
 
 
 def main() -> None:
@@ -160,6 +189,10 @@ def _cases() -> Iterator[Case]:
         (_RARE_OPS, ("float32",), square),
     ):
         yield from (Case(op, d, *shape) for op in ops for d in dtypes for shape in shapes)
+    for op, laid in product(_OPS_LAID, _LAID):
+        yield Case(op, "float32", *laid)
+    for (op, options), shape in product(_OPTIONS.items(), _SHAPES_WITH_OPTIONS):
+        yield from (Case(op, "float32", *shape, "", option) for option in options)
 
 
 def _drawn_cases(count: int) -> Iterator[Case]:
@@ -174,34 +207,38 @@ def _drawn_cases(count: int) -> Iterator[Case]:
         axes = rng.choice(len(shape), rng.integers(0, most + 1), replace=False).tolist()
         axis = tuple(sorted(axes)) if len(axes) > 1 else axes[0] if axes else None
         dtype = str(rng.choice(_DRAWN_DTYPES if op not in _FLOATS_ALONE else _FLOATS))
-        yield Case(op, dtype, shape, axis, str(rng.choice(_LAYOUTS)))
+        option = str(rng.choice(("", "", *_OPTIONS.get(op, ())))) if dtype in _FLOATS else ""
+        yield Case(op, dtype, shape, axis, str(rng.choice(_LAYOUTS)), option)
 
 
 def _measured(case: Case, repeats: int) -> dict[str, Any] | None:
     """Return the times of a case, None where nobody tells whether its answer is right."""
     values = _drawn(case)
-    ours = partial(wl.reduce, values, case.op, axis=case.axis)
+    asked = _options(case, values)
+    ours = partial(wl.reduce, values, case.op, axis=case.axis, **asked)
     began = perf_counter()
     found = ours()
     first = perf_counter() - began
-    if not _is_checked(case, values, found):
+    if not _is_checked(case, values, found, asked):
         return None
     contenders: dict[str, Callable[[], Any]] = {"ours": ours}
     steps = ""
     with _leaving_out(case, "torch"):
-        by_torch, steps = of_torch(case.op, case.dtype)
+        by_torch, steps = with_option(of_torch(case.op, case.dtype), case.op, case.option, asked)
         contenders["torch"] = _tried(partial(by_torch, values, **_along(case)))
     # Not for what is finished on the host.
     with suppress(InputError):
-        contenders["prepared"] = partial(wl.reduce.prepare(values, case.op, axis=case.axis), values)
-    by_cupy = of_cupy(case.op)
+        if not case.option:
+            prepared = wl.reduce.prepare(values, case.op, axis=case.axis)
+            contenders["prepared"] = partial(prepared, values)
+    by_cupy = None if case.option else of_cupy(case.op)
     is_needed = steps or "torch" not in contenders or _is_of_the_ten(case)
     if by_cupy is not None and is_needed:
         with _leaving_out(case, "cupy"):
             there = cupy.from_dlpack(values)
             contenders["cupy"] = _tried(partial(by_cupy, there, axis=case.axis))
     waited = contenders
-    if case.axis is None:
+    if case.axis is None and case.option != "out":
         # Ours brings the number to the host by itself.
         waited = {name: _to_host(call) for name, call in contenders.items()} | {"ours": ours}
     times = _in_turns(waited, repeats)
@@ -224,6 +261,29 @@ def _drawn(case: Case) -> torch.Tensor:
         drawn.reshape(-1)[::_NAN_EVERY] = torch.nan
     whole = "int" in case.dtype
     return _laid((drawn * 100 if whole else drawn).to(getattr(torch, case.dtype)), case.layout)
+
+
+def _options(case: Case, values: torch.Tensor) -> dict[str, Any]:
+    """Return what ours is asked for besides."""
+    match case.option:
+        case "masked":
+            generator = torch.Generator(device="cuda").manual_seed(1)
+            mask = torch.rand(case.shape, generator=generator, device="cuda") < 0.5
+            # For every result it leaves something.
+            axes = range(len(case.shape)) if case.axis is None else np.atleast_1d(case.axis)
+            every = range(len(case.shape))
+            mask[tuple(slice(0, 1) if axis in axes else slice(None) for axis in every)] = True
+            return {"where": mask}
+        case "into float64":
+            return {"dtype": "float64"}
+        case "from 1":
+            return {"initial": 1}
+        case "exact":
+            return {"accuracy": "reproducible"}
+        case "out":
+            like = wl.reduce(values, case.op, axis=case.axis)
+            return {"out": values.new_empty(tuple(like.shape))}
+    return {}
 
 
 def _laid(values: torch.Tensor, layout: str) -> torch.Tensor:
@@ -292,16 +352,17 @@ def _is_number(row: dict[str, Any]) -> bool:
 
 def _is_met(row: dict[str, Any]) -> bool:
     """Tell whether a case takes no longer than is asked for, where PyTorch takes part."""
-    ratio = row.get("ratio", 0)
+    ratio = 0 if row["option"] == "exact" else row.get("ratio", 0)
     if _is_number(row):
         return bool(row["ours_us"] <= _MOST_US and ratio <= 1)
     return bool(ratio <= (1 if row["axis"] is None else _MOST_RATIO))
 
 
-def _is_checked(case: Case, values: torch.Tensor, found: Any) -> bool:
+def _is_checked(case: Case, values: torch.Tensor, found: Any, asked: Mapping[str, Any]) -> bool:
     """Refuse a wrong answer: beside what PyTorch makes of float64, false where it makes nothing."""
     with _leaving_out(case, "the check"):
-        call, _ = of_torch(case.op, "float64")
+        option = case.option if case.option in _THAT_CHANGE_RESULTS else ""
+        call, _ = with_option(of_torch(case.op, "float64"), case.op, option, asked)
         expected = call(values.double(), **_along(case)).cpu().numpy()
         _check(case, found, expected)
         return True
@@ -355,7 +416,12 @@ def _queued_us(call: Callable[[], object], calls: int = 100) -> float:
 
 def _targets(rows: list[dict[str, Any]]) -> list[Target]:
     numbers = [row for row in rows if _is_number(row)]
-    arrays = [row for row in rows if row["axis"] is not None and "ratio" in row]
+    # PyTorch has no sum that is the same in any order.
+    arrays = [
+        row
+        for row in rows
+        if row["axis"] is not None and "ratio" in row and row["option"] != "exact"
+    ]
     targets = []
     if numbers:
         most = max(numbers, key=lambda row: float(row["ours_us"]))

@@ -48,7 +48,7 @@ def main() -> None:
     replace_results(
         "GPU reductions",
         [
-            *_calls_table(_newest("gpu_calls", "rows")),
+            *_calls_table(_newest("gpu_calls", "rows"), _newest("gpu_calls_drawn", "rows")),
             "",
             *_reductions_table(_newest("gpu_reduction", "calls")),
             "",
@@ -171,14 +171,29 @@ def _hop_counts_table(results: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _calls_table(results: dict[str, Any]) -> list[str]:
-    """Return whole calls beside PyTorch's: how many are as fast, and the slowest."""
-    timed = [row for row in results["rows"] if "ratio" in row]
-    arrays = [row for row in timed if row["axis"] is not None]
+def _calls_table(results: dict[str, Any], drawn: dict[str, Any]) -> list[str]:
+    """Return whole calls beside PyTorch's: how many are as fast, and the slowest.
+
+    Of cases that were chosen, and of ``drawn`` ones.
+    """
+    every = [row for row in results["rows"] if "ratio" in row]
+    exact = [row for row in every if row.get("option") == "exact"]
+    asked = [row for row in every if row.get("option") and row not in exact]
+    timed = [row for row in every if row not in exact]
+    apart = [
+        row for row in timed
+        if row not in asked and (row.get("layout") or isinstance(row["axis"], list))
+    ]  # fmt: skip
+    plain = [row for row in timed if row not in asked and row not in apart]
+    arrays = [row for row in plain if row["axis"] is not None]
     groups = {
-        "a number, of 2^10 to 2^24": [row for row in timed if row["axis"] is None],
+        "a number, of 2^10 to 2^24": [row for row in plain if row["axis"] is None],
         "an array, over an axis": [row for row in arrays if "torch_steps" not in row],
         "an array, by several functions there": [row for row in arrays if "torch_steps" in row],
+        "over several axes, or laid otherwise": apart,
+        "with a mask, `dtype`, `out`, `initial`": asked,
+        "exact sums, beside those in float64": exact,
+        "cases that nobody chose": [row for row in drawn["rows"] if "ratio" in row],
     }
     compared: list[list[object]] = []
     for name, rows in groups.items():
@@ -202,14 +217,16 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
             slowest,
         ),
     ]
-    left, without = results["cases_left_out"], len(results["rows"]) - len(timed)
+    left, without = results["cases_left_out"], len(results["rows"]) - len(every)
     twice = "the lesser of two where one missed what is asked for"
     lines.append(
         f"\n{_measured(results, 'rows')}, PyTorch {results['torch']}, CuPy "
         f"{results['cupy']}: {_operations_timed(results['rows'])}; from call until the GPU is "
         f"done, medians of calls in turn, {twice}. Among many: a call of a hundred that nobody "
         f"waits for, prepared.{f' {left} cases were left out.' if left else ''}"
-        f"{f' {without} are without PyTorch, which refused them.' if without else ''}"
+        f"{f' {without} are without PyTorch, which refused them.' if without else ''} "
+        "Cases that nobody chose: shape, axes, dtype, layout and options are drawn (`--drawn`), on "
+        "2^8 to 2^24 numbers."
     )
     steps = {f"{row['op']} ({row['torch_steps']})": None for row in timed if "torch_steps" in row}
     if steps:

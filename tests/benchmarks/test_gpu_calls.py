@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+import warpladder
 from warpladder.errors import InputError
 from warpladder.reduction.ops import OPS
 
@@ -29,6 +30,22 @@ class Tensor(np.ndarray):
 
     def masked_fill(self, mask, value):
         return np.where(mask, self.dtype.type(value), self).view(Tensor)
+
+    def new_empty(self, shape):
+        return np.empty(shape, self.dtype).view(Tensor)
+
+    def permute(self, *axes):
+        return self.transpose(axes)
+
+    def copy_(self, values):
+        self[...] = values
+        return self
+
+    def clamp(self, least):
+        return tensor(np.maximum(self, least))
+
+    def sum(self, dim=None):
+        return tensor(np.sum(np.asarray(self), axis=dim))
 
     def sqrt(self):
         return np.sqrt(self)
@@ -78,6 +95,7 @@ def torch():
     )
     torch.aminmax = lambda values, dim: (torch.amin(values, dim), torch.amax(values, dim))
     torch.count_nonzero, torch.logsumexp = along(np.count_nonzero), along(logsumexp)
+    torch.where = lambda *given: tensor(np.where(*given))
     torch.linalg = SimpleNamespace(vector_norm=along(norm))
     torch.rand = lambda shape, generator, **_: tensor(generator.random(shape, "f4"))
     seeds = SimpleNamespace(manual_seed=np.random.default_rng)
@@ -109,13 +127,21 @@ def without_nans(of_row, row):
 class Reduce:
     """Answers row by row, without NaNs where they do not count: ours would be compiled first."""
 
-    def __call__(self, values, op, axis=None):
+    def __call__(self, values, op, axis=None, **asked):
+        if asked:
+            asked = {k: v if isinstance(v, str | int) else np.asarray(v) for k, v in asked.items()}
+            return tensor(warpladder.reduce(np.asarray(values), op, axis=axis, **asked))
         values, plain = np.asarray(values), op.removeprefix("nan")
         of_row = {"l1": partial(norm, ord=1), "l2": norm, "logsumexp": logsumexp}.get(plain)
         of_row = of_row or getattr(np, op if plain.startswith("arg") else plain)
         if op != plain and not plain.startswith("arg"):
             of_row = partial(without_nans, of_row)
         wide = values.astype("f8" if values.dtype.kind == "f" else "i8")
+        if isinstance(axis, tuple):
+            # The axes that go as one, the last.
+            kept = wide.ndim - len(axis)
+            wide = np.moveaxis(wide, axis, range(kept, wide.ndim))
+            wide, axis = wide.reshape(*wide.shape[:kept], -1), -1
         found = of_row(wide.ravel()) if axis is None else np.apply_along_axis(of_row, axis, wide)
         is_float = found.dtype.kind == values.dtype.kind == "f"
         found = found.astype(values.dtype) if is_float else found
@@ -128,7 +154,7 @@ class Reduce:
 
 
 def small(case):
-    sides = {1: (100,), 2: (24, 36), 3: (6, 15, 8)}
+    sides = {1: (100,), 2: (24, 36), 3: (6, 15, 8), 4: (3, 4, 5, 6)}
     return case._replace(shape=sides[len(case.shape)])
 
 
@@ -136,9 +162,11 @@ def small(case):
 def test_every_operation_is_timed_where_it_gives_arrays(bench):
     cases = list(bench._cases())
     assert len(cases) == len(set(cases))
+    plain = [case for case in cases if not (case.layout or case.option)]
+    cases = [case for case in plain if not isinstance(case.axis, tuple)]
     with_nan = {f"nan{op}" for op in OPS} - {"nanany", "nanall", "nancount_nonzero"}
     for axis in (0, 1):
-        there = {case.op for case in cases if case[1:] == ("float32", (4096, 4096), axis)}
+        there = {case.op for case in cases if case[1:4] == ("float32", (4096, 4096), axis)}
         assert there == {*OPS} | with_nan
     # Ten operations, and sums of four more dtypes, of six sizes.
     assert sum(case.axis is None for case in cases) == 6 * (10 + 4)
@@ -156,7 +184,8 @@ def test_nans_are_among_the_elements_of_every_result(bench):
 @pytest.mark.numba_cuda
 def test_who_is_timed_gives_the_answer_of_all(bench):
     rows = {}
-    for case in {(case.op, case.dtype): case for case in bench._cases() if case.axis == 0}.values():
+    plain = [case for case in bench._cases() if case.axis == 0 and not case.option]
+    for case in {(case.op, case.dtype): case for case in plain}.values():
         row = rows[case.op, case.dtype] = bench._measured(small(case), 1)
         assert row["case"] == small(case).name
         assert row["ratio"] == pytest.approx(row["ours_us"] / row["torch_us"])
@@ -171,6 +200,27 @@ def test_who_is_timed_gives_the_answer_of_all(bench):
     assert not {("min", "float32"), ("max", "float64"), ("nanl2", "float32")} & with_cupy
     number = bench._measured(bench.Case("sum", "float32", (100,), None), 1)
     assert {"ours_us", "torch_us", "prepared_us", "cupy_us"} < number.keys()
+
+
+@pytest.mark.numba_cuda
+def test_options_and_layouts_are_those_of_all(bench):
+    cases = [case for case in bench._cases() if case.option or case.layout]
+    assert {case.option for case in cases} == {"", *bench._OPTIONS["sum"]}
+    for case in cases:
+        row = bench._measured(small(case), 1)
+        assert row["ratio"] > 0
+        assert ("torch_steps" in row) == (case.option in {"masked", "from 1", "exact"})
+
+
+@pytest.mark.numba_cuda
+def test_cases_that_nobody_chose(bench):
+    cases = list(bench._drawn_cases(300))
+    assert cases == list(bench._drawn_cases(300))
+    assert {case.layout for case in cases} == set(bench._LAYOUTS)
+    assert {len(case.shape) for case in cases} == {1, 2, 3, 4}
+    assert {"", "masked", "out"} < {case.option for case in cases}
+    assert any(isinstance(case.axis, tuple) for case in cases)
+    assert all(2**7 < math.prod(case.shape) < 2**25 for case in cases)
 
 
 @pytest.mark.numba_cuda
@@ -232,15 +282,20 @@ def test_what_is_written_is_published(bench, program, monkeypatch, tmp_path):
     assert [row["ratio"] for row in record["rows"]] == sorted(
         (row["ratio"] for row in record["rows"]), reverse=True
     )
-    lines = program("publish_gpu")._calls_table(record)
-    counts = [line.split(" | ")[:2] for line in lines[2:5]]
+    table = program("publish_gpu")._calls_table
+    lines = table(record, {"rows": record["rows"][:3]})
+    counts = [line.split(" | ")[:2] for line in lines[2:9]]
     assert counts == [
         ["| a number, of 2^10 to 2^24", "30"],
         ["| an array, over an axis", "35"],
         ["| an array, by several functions there", "2"],
+        ["| over several axes, or laid otherwise", "8"],
+        ["| with a mask, `dtype`, `out`, `initial`", "24"],
+        ["| exact sums, beside those in float64", "6"],
+        ["| cases that nobody chose", "3"],
     ]
     assert "2 operations on float32; sum of float16, float64, int32, int8;" in lines[-2]
     assert lines[-1] == "\nBy several functions of PyTorch: nanmax (masked_fill, amax)."
     # Of one that PyTorch refused there is no ratio to show.
     del record["rows"][0]["ratio"]
-    assert "1 are without PyTorch" in program("publish_gpu")._calls_table(record)[-2]
+    assert "1 are without PyTorch" in table(record, {"rows": []})[-2]
