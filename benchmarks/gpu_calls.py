@@ -181,18 +181,18 @@ def _cases() -> Iterator[Case]:
     """Yield all cases; should time run out, those that matter least are the last."""
     arrays = [shape for shape in _SHAPES if shape[1] is not None]
     square = [shape for shape in arrays if shape[0] == _SQUARE]
+    yield from (Case(op, "float32", *shape) for op in _OPS for shape in _SHAPES)
+    yield from (Case("sum", dtype, *shape) for dtype in _DTYPES for shape in _SHAPES)
+    for op, laid in product(_OPS_LAID, _LAID):
+        yield Case(op, "float32", *laid)
+    for (op, options), shape in product(_OPTIONS.items(), _SHAPES_WITH_OPTIONS):
+        yield from (Case(op, "float32", *shape, "", option) for option in options)
     for ops, dtypes, shapes in (
-        (_OPS, ("float32",), _SHAPES),
-        (("sum",), _DTYPES, _SHAPES),
         (_OPS_OF_ARRAYS, ("float32",), arrays),
         (_OPS_OF_MORE_DTYPES, _MORE_DTYPES, square),
         (_RARE_OPS, ("float32",), square),
     ):
         yield from (Case(op, d, *shape) for op in ops for d in dtypes for shape in shapes)
-    for op, laid in product(_OPS_LAID, _LAID):
-        yield Case(op, "float32", *laid)
-    for (op, options), shape in product(_OPTIONS.items(), _SHAPES_WITH_OPTIONS):
-        yield from (Case(op, "float32", *shape, "", option) for option in options)
 
 
 def _drawn_cases(count: int) -> Iterator[Case]:

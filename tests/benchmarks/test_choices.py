@@ -106,25 +106,32 @@ def test_the_page_has_each_call_and_says_which_are_faster_the_other_way(choices,
     publish = program("publish_choices")
     rows = [row_of(choices), row_of(choices, us=1.0, bits="b")]
     machine = {"cpu": "Some CPU", "cores": 2}
-    page = publish.page({"machine": machine, "date": "2026-12-01", "rounds": 3, "choices": rows})
+    page = publish.page([{"machine": machine, "date": "2026-12-01", "rounds": 3, "choices": rows}])
     case, (first, second) = rows[0]["case"], page.splitlines()[-2:]
     assert first.startswith(f"| `{rows[0]['choice']}`<br>`{rows[0]['constant']}` = ")
     assert first.endswith(f"| {case} | 2 | 3 | 1.50 |")
     assert second == f"|  |  | {case} | 2 | 1 | **0.50** |"
     assert f"but those of {case}. " in page
-    assert "2 cores of an Some CPU" in page
+    assert "2 cores of an Some CPU, 2026-12-01. Others" in page
+    other = {"cpu": "Other(R) CPU", "cores": 2}
+    older = {"machine": other, "date": "2026-11-30", "rounds": 3, "choices": rows[:1]}
+    newer = {"machine": machine, "date": "2026-12-01", "rounds": 3, "choices": rows}
+    page = publish.page([newer, older])
+    assert page.splitlines()[-1].endswith("| **0.50** | 1.50 |")
+    assert "the last gains those of an Other(R) CPU, 2026-11-30. Others" in page
 
 
 def test_the_record_and_the_page_are_those_of_the_list(program):
     choices, publish = program("choices"), program("publish_choices")
-    record = publish.newest_results("choices-*")
+    records = publish.newest_first()
     expected = [
         (choice.name, choice.value, cell.name)
         for choice in choices.CHOICES
         for cell in (*choice.below, *choice.above)
     ]
-    assert [(row["choice"], row["value"], row["case"]) for row in record["choices"]] == expected
-    assert publish.PAGE.read_text(encoding="utf-8") == publish.page(record)
+    for record in records:
+        assert [(row["choice"], row["value"], row["case"]) for row in record["choices"]] == expected
+    assert publish.PAGE.read_text(encoding="utf-8") == publish.page(records)
 
 
 def test_comments_name_choices_that_there_are(choices):

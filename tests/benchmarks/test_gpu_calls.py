@@ -295,7 +295,10 @@ def test_what_is_written_is_published(bench, program, monkeypatch, tmp_path):
         ["| cases that nobody chose", "3"],
     ]
     assert "2 operations on float32; sum of float16, float64, int32, int8;" in lines[-2]
-    assert lines[-1] == "\nBy several functions of PyTorch: nanmax (masked_fill, amax)."
+    assert lines[-1] == (
+        "\nBy several functions of PyTorch: nanmax (masked_fill, amax); sum (sum, addition); "
+        "sum (where, sum)."
+    )
     # Of one that PyTorch refused there is no ratio to show.
     del record["rows"][0]["ratio"]
     assert "1 are without PyTorch" in table(record, {"rows": []})[-2]
