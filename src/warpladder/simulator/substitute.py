@@ -228,7 +228,7 @@ class _Substitutes:
         self.options = options
         properties = options.properties
         self.device = _Device(
-            name=properties.name.encode(),
+            name=properties.name,
             compute_capability=properties.compute_capability,
             id=0,
             MULTIPROCESSOR_COUNT=properties.multiprocessors,
@@ -299,7 +299,7 @@ class _Substitutes:
         }
 
     def _detect(self) -> bool:
-        print(f"Found 1 CUDA devices\nid 0    {self.device.name!r}")  # noqa: T201 - as Numba does
+        print(f"Found 1 CUDA devices\nid 0    {self.device.name}")  # noqa: T201 - as Numba does
         return True
 
     def _select(self, device_id: int = 0) -> _Device:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from warpladder.simulator.machine.values import select_item
 from warpladder.simulator.translation.attributes import attribute_of_object
 from warpladder.simulator.translation.records import record_field, store_field
 
-__all__ = ["getitem", "set_item", "static_getitem"]
+__all__ = ["getitem", "set_item", "static_getitem", "unpacked"]
 
 
 #: Of constant memory, on every GPU.
@@ -106,6 +107,28 @@ def _get_item(t: Builder, scope: Scope, target: Any, expr: Any, index: Operand) 
 
     t.emit(run, (view, *indices), (raw,), memory=True)
     done()
+
+
+def unpacked(t: Builder, scope: Scope, target: Any, array: Operand, count: int) -> None:
+    """Translate ``a, b, c = array``: elements of one dimension, or the parts along the first."""
+    view, site = array.slot, t.site
+    read = access.load if array.type.ndim == 1 else access.slice_view
+    t.guard(
+        lambda given: given.shape[0] != count, [view], ValueError,
+        f"an array to be unpacked into {count} has another length",
+    )  # fmt: skip
+
+    def reader(number: int, result: int) -> Callable[[Any], None]:
+        def run(frame: Any) -> None:
+            v = frame.variables
+            v[result] = read(frame, v[view], (np.int64(number),), site)
+
+        return run
+
+    results = [t.new_slot() for _ in range(count)]
+    for number, result in enumerate(results):
+        t.emit(reader(number, result), (view,), (result,), memory=True)
+    t.pack(results, t.operand(scope, target).slot)
 
 
 def _note_constant(t: Builder, view: int, indices: list[int]) -> None:

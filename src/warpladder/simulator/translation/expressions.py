@@ -124,6 +124,9 @@ def _build_tuple(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
 
 def _exhaust_iter(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     source = t.operand(scope, expr.value)
+    if isinstance(source.type, types.Array):
+        elements.unpacked(t, scope, target, source, expr.count)
+        return
     if not isinstance(source.type, types.BaseTuple):
         t.refuse(f"unpacking of {source.type}")
     t.copy(source, t.operand(scope, target).slot, scope.type_of(target))

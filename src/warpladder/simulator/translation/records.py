@@ -23,7 +23,7 @@ def record_field(t: Builder, scope: Scope, target: Any, source: Operand, name: A
     if isinstance(name, int | np.integer):
         name = list(record.fields)[int(name)]
     if whole:
-        _require_alignment(t, record, name)
+        _note_field(t, record, name)
     raw, done = t.into(scope, target, record.typeof(name) if whole else scope.type_of(target))
     nested = isinstance(record.typeof(name), types.NestedArray | types.Record)
 
@@ -47,7 +47,7 @@ def store_field(t: Builder, record: Operand, name: Any, value: Operand) -> None:
         name = list(record.type.fields)[int(name)]
     slot, site = record.slot, t.site
     wanted = record.type.typeof(name)
-    _require_alignment(t, record.type, name)
+    _note_field(t, record.type, name)
     source = t.converted(value, wanted) if scalar_dtype(wanted) is not None else value.slot
 
     def run(frame: Any) -> None:
@@ -71,9 +71,17 @@ def store_attribute(t: Builder, record: Operand, name: str, value: Operand) -> N
     store_field(t, record, name, value)
 
 
-def _require_alignment(t: Builder, record: Any, name: str) -> None:
+def _note_field(t: Builder, record: Any, name: str) -> None:
+    """Refuse a field that is not aligned; else note what the checks have to tell apart.
+
+    That are its numbers: other threads may have those beside it.
+    """
     if not is_aligned(record, name):
         t.refuse_uncompiled(
             f"the field {name}, {record.offset(name)} bytes into its record and not aligned",
             "take a dtype with align=True",
         )
+    kind = record.typeof(name)
+    if not isinstance(kind, types.Record):
+        element = kind.dtype if isinstance(kind, types.NestedArray) else kind
+        t.shared_itemsizes.add(np.dtype(as_dtype(element)).itemsize)
