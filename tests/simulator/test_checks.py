@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import complex128, cuda, float32, float64, int32
+from numba import complex128, cuda, float32, float64, from_dtype, int32
 from simulating import SCHEDULES, line_of, run
 
 from warpladder.errors import InputError, InputTypeError, KernelFaultError, LaunchError
@@ -1397,3 +1397,109 @@ def test_who_wrote_the_same_long_ago_is_forgotten():
     out = np.zeros(32)
     run(kernel, 1, 64, np.zeros(1), out)
     assert (out == 5).all()
+
+
+# --- records --------------------------------------------------------------------------------------
+
+PAIR = np.dtype([("key", "i4"), ("value", "f4")])
+# Four bytes behind `count` are nobody's.
+PADDED = np.dtype([("x", "f8"), ("count", "i4")], align=True)
+VECTOR = np.dtype([("v", "f4", (4,)), ("w", "i4")])
+NESTED = np.dtype([("pair", PAIR), ("n", "i4")], align=True)
+
+
+Pair, Padded, Vector, Nested = map(from_dtype, (PAIR, PADDED, VECTOR, NESTED))
+
+
+@cuda.jit
+def two_fields(out):
+    shared = cuda.shared.array(32, Pair)
+    t = cuda.threadIdx.x
+    if t < 32:
+        shared[t].key = t
+    else:
+        shared[t - 32].value = t
+    cuda.syncthreads()
+    if t < 32:
+        out[t] = shared[t].key + shared[t].value
+
+
+@cuda.jit
+def parts_of_one_field(out):
+    shared = cuda.shared.array(0, Vector)
+    t = cuda.threadIdx.x
+    shared[t // 4].v[t % 4] = t
+    if t % 4 == 3:
+        cuda.atomic.add(shared[t // 4 : t // 4 + 1].w, 0, 1)
+    cuda.syncthreads()
+    out[t] = shared[t // 4].v[3 - t % 4]
+
+
+@cuda.jit
+def one_field_twice(out):
+    shared = cuda.shared.array(32, Nested)
+    t = cuda.threadIdx.x
+    shared[t % 32].n = t
+    shared[t % 32].pair.key = t  # twice
+    cuda.syncthreads()
+    out[t] = shared[t % 32].n
+
+
+def test_fields_of_records_are_told_apart():
+    out = np.zeros(32)
+    run(two_fields, 1, 64, out, checks=True)
+    np.testing.assert_array_equal(out, np.arange(32) * 2 + 32)
+    out = np.zeros(64)
+    simulate(parts_of_one_field, checks=("memcheck", "racecheck"))[1, 64, 0, 20 * 16](out)
+    np.testing.assert_array_equal(out, np.arange(64) // 4 * 4 + 3 - np.arange(64) % 4)
+    fault = fault_of(one_field_twice, 1, 64, np.zeros(64), checks=True)
+    assert fault.check == "racecheck"
+
+
+@cuda.jit
+def turned(x, out, incomplete):
+    shared = cuda.shared.array(32, Padded)
+    local = cuda.local.array(2, Padded)
+    t = cuda.threadIdx.x
+    local[0].x = x[t]
+    if not incomplete:
+        local[0].count = t
+    local[1] = local[0]  # read
+    shared[t] = local[1]
+    cuda.syncthreads()
+    out[t] = shared[31 - t]
+
+
+def test_what_fills_a_record_is_not_read():
+    out, x = np.zeros(32, PADDED), np.arange(32.0)
+    run(turned, 1, 32, x, out, False, checks=True)
+    np.testing.assert_array_equal(out["count"], np.arange(32)[::-1])
+    fault = fault_of(turned, 1, 32, x, out, True, checks=True)
+    assert fault.check == "initcheck"
+    assert f"line {line_of(turned, '# read')}" in str(fault)
+
+
+@cuda.jit(device=True)
+def meet():
+    cuda.syncthreads()  # the barrier
+
+
+@cuda.jit
+def meets_in_one_function(out):
+    if cuda.threadIdx.x < 32:
+        meet()  # some
+    else:
+        meet()  # others
+    out[cuda.threadIdx.x] = 1
+
+
+def test_barriers_of_one_line_are_told_by_their_calls():
+    fault = str(fault_of(meets_in_one_function, 1, 64, np.zeros(64), checks=True))
+    assert fault.count(f"line {line_of(meet, '# the barrier')}, called from") == 2
+    for call in ("# some", "# others"):
+        assert f"line {line_of(meets_in_one_function, call)}" in fault
+
+
+def test_one_thread_that_returned_is_one():
+    fault = str(fault_of(returns_early, 1, 32, np.zeros(31)))
+    assert "1 thread of block (0,0,0) has returned before this barrier" in fault

@@ -447,7 +447,11 @@ def test_a_program_finds_one_device(capsys):
         cuda.external_stream(0).synchronize()
         with pytest.raises(DeviceError, match="there is one simulated device"):
             cuda.select_device(1)
-    assert "Found 1 CUDA devices" in capsys.readouterr().out
+        # As text, like numba-cuda's.
+        assert "sm_" in cuda.get_current_device().name
+    found = capsys.readouterr().out
+    assert "Found 1 CUDA devices" in found
+    assert "b'" not in found
 
 
 def test_pinned_memory_is_a_host_array(device):

@@ -1321,3 +1321,19 @@ def test_lists_and_sets_from_outside_are_refused_as_on_a_gpu():
     for kernel, name in ((of_a_list, "several"), (of_a_set, "some")):
         with pytest.raises(UnsupportedKernelError, match=f"{name}, a list or set from outside"):
             simulate(kernel)[1, 3](np.zeros(3))
+
+
+def test_arrays_are_unpacked():
+    def luminance(image, rows, out):
+        i = cuda.grid(1)
+        red, green, blue = image[i]
+        first, second = rows
+        out[i] = red + 10 * green + 100 * blue + first[i] - second[i]
+
+    image, rows = np.arange(15.0).reshape(5, 3), np.arange(10.0).reshape(2, 5)
+    out = np.zeros(5)
+    simulate(cuda.jit(luminance), checks=True)[1, 5](image, rows, out)
+    np.testing.assert_array_equal(out, image @ [1, 10, 100] - 5)
+    strict = cuda.jit(luminance, debug=True, opt=False)
+    with pytest.raises(ValueError, match="unpacked into 3 has another length"):
+        simulate(strict)[1, 5](image[:, :2].copy(), rows, out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from warpladder.errors import KernelFaultError
 from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
 from warpladder.simulator.machine.memory import View
-from warpladder.simulator.machine.program import Exit, Site
+from warpladder.simulator.machine.program import Exit, Site, Sync
 
 __all__ = ["Faults"]
 
@@ -143,12 +143,11 @@ class Faults:
         if not len(gone):
             return
         slot = int(gone[0])
-        block = lanes.first_block + slot
+        block = _triple(_unravel(lanes.first_block + slot, self.geometry.grid))
         raise KernelFaultError(
             "synccheck",
-            f"{self.at(site)}: {int(exited[slot])} threads of block "
-            f"{_triple(_unravel(block, self.geometry.grid))} have returned before this "
-            "barrier: every thread of a block must reach it",
+            f"{self.at(site)}: {_returned(int(exited[slot]), block)} before this barrier: every "
+            "thread of a block must reach it",
         )
 
     def divergent_barrier(
@@ -156,16 +155,16 @@ class Faults:
         lanes: Lanes,
         free: NDArray[np.bool_],
         orders: NDArray[Any],
-        site_of: Callable[[int], Site],
+        barrier_before: Callable[[int], Sync],
         exited: NDArray[np.int64],
     ) -> None:
         """Report threads of one block that wait at different barriers, or have exited."""
         for slot in np.unique(lanes.slot[free]):
             here = np.flatnonzero(free & (lanes.slot == slot))
-            sites = [site_of(int(order)) for order in np.unique(orders[here])]
+            barriers = [barrier_before(int(order)) for order in np.unique(orders[here])]
             block = _triple(_unravel(lanes.first_block + int(slot), self.geometry.grid))
-            if len(sites) > 1:
-                lines = " and ".join(_short(site) for site in sites)
+            if len(barriers) > 1:
+                lines = " and ".join(_of_calls(barriers))
                 raise KernelFaultError(
                     "synccheck",
                     f"{self.kernel}: threads of block {block} wait at different "
@@ -175,8 +174,8 @@ class Faults:
             if exited[slot]:
                 raise KernelFaultError(
                     "synccheck",
-                    f"{self.at(sites[0])}: {int(exited[slot])} threads of block {block} have "
-                    "returned before this barrier: every thread of a block must reach it",
+                    f"{self.at(barriers[0].site)}: {_returned(int(exited[slot]), block)} before "
+                    "this barrier: every thread of a block must reach it",
                 )
 
     def own_lane_in_mask(self, site: Site, lanes: Lanes, mask: NDArray[np.int64]) -> None:
@@ -305,6 +304,23 @@ def _unravel(number: int, extents: tuple[int, int, int]) -> tuple[int, int, int]
 
 def _triple(indices: tuple[int, ...]) -> str:
     return "(" + ",".join(map(str, indices)) + ")"
+
+
+def _returned(count: int, block: str) -> str:
+    if count == 1:
+        return f"1 thread of block {block} has returned"
+    return f"{count} threads of block {block} have returned"
+
+
+def _of_calls(barriers: Sequence[Sync]) -> list[str]:
+    """Return where barriers stand; of one line, where the function was called in which it does."""
+    alike = {barrier.site for barrier in barriers}
+    if len(alike) == len(barriers):
+        return [_short(barrier.site) for barrier in barriers]
+    return [
+        ", called from ".join(map(_short, (barrier.site, *reversed(barrier.calls))))
+        for barrier in barriers
+    ]
 
 
 def _short(site: Site) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +32,19 @@ _LOOKS = 64
 
 #: By the bytes of an element: its flags when all of them have been written, as one number.
 _ALL_WRITTEN = {size: np.ones(size, np.uint8).view(f"u{size}")[0] for size in (1, 2, 4, 8)}
+
+
+@cache
+def _numbers_in(dtype: np.dtype[Any]) -> NDArray[np.intp]:
+    """Return which bytes of an element are of numbers: nobody writes what only fills a record."""
+    if dtype.names is None:
+        return np.arange(dtype.itemsize)
+    found = []
+    for field in (dtype.fields or {}).values():
+        element, extents = field[0].subdtype or (field[0], ())
+        starts = field[1] + element.itemsize * np.arange(math.prod(extents))
+        found.append((starts[:, None] + _numbers_in(element)).ravel())
+    return np.concatenate(found)
 
 
 class ActiveThreads(Protocol):
@@ -214,8 +229,9 @@ class Monitor:
             return
         size = view.dtype.itemsize
         everything: Any = True
-        if view.unit != size:
-            table, places = written, np.asarray(position * view.unit)[..., None] + np.arange(size)
+        if view.unit != size or view.dtype.names:
+            begin = np.asarray(position * view.unit)[..., None]
+            table, places = written, begin + _numbers_in(view.dtype)
         elif size in _ALL_WRITTEN:
             # An element's flags as one number: this runs at every access.
             everything = _ALL_WRITTEN[size]

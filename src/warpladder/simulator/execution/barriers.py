@@ -155,7 +155,7 @@ def _release_blocks(batch: BatchState) -> bool:
         return False
     if batch.launch.checks.sync:
         batch.launch.faults.divergent_barrier(
-            batch.lanes, free, batch.counters & (AT_BLOCK - 1), batch.barrier_site, batch.exited
+            batch.lanes, free, batch.counters & (AT_BLOCK - 1), batch.barrier_before, batch.exited
         )
     batch.clocks.pass_barrier(np.unique(slot[free]))
     batch.counters[free] &= ~np.int32(AT_BLOCK)

@@ -135,9 +135,13 @@ class BatchState:
         self.turns = self.launch.arrange(spans)
         self.turn = 0
 
+    def barrier_before(self, order: int) -> Sync:
+        """Return the barrier behind which the program goes on at ``order``."""
+        return next(self.barriers_before(np.array([order])))
+
     def barrier_site(self, order: int) -> Site:
-        """Return where the barrier stands behind which the program goes on at ``order``."""
-        return next(sync.site for sync in self.barriers_before(np.array([order])))
+        """Return where that stands."""
+        return self.barrier_before(order).site
 
     def alive_lanes(self) -> NDArray[np.int64]:
         """Return, per warp, a mask of the threads that have not exited."""

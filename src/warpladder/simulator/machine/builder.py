@@ -157,7 +157,8 @@ class Builder:
             self.block.writes.discard(details["result"])
         if not details.get("join"):
             self.block.instructions[self.site] = self.block.instructions.get(self.site, 0) + 1
-        self.end(Sync(scope, following, self.site, **details), following)
+        calls = tuple(self.calls)
+        self.end(Sync(scope, following, self.site, calls=calls, **details), following)
 
     def guard(
         self, bad: Callable[..., Any], reads: Sequence[int], kind: type[Exception], message: str

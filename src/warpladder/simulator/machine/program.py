@@ -64,7 +64,8 @@ class Sync:
     ``scope`` says for which. ``mask`` is the variable with the lanes of a warp barrier; one with
     ``join`` stands before a shuffle, vote or match: it brings the lanes together, but is no
     instruction and orders no memory. A block barrier that also reduces a ``predicate`` over its
-    threads writes ``reduce(values)`` to ``result``.
+    threads writes ``reduce(values)`` to ``result``. ``calls`` are the lines that called the
+    function that it stands in, the kernel's first.
     """
 
     scope: str
@@ -75,6 +76,7 @@ class Sync:
     predicate: int | None = None
     reduce: Callable[[Any], Any] | None = None
     result: int | None = None
+    calls: tuple[Site, ...] = ()
 
 
 Terminator = Jump | Branch | Exit | Sync

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from warpladder.device.numba_target import types
+from warpladder.device.numba_target import as_dtype, types
 from warpladder.simulator.execution import access
 from warpladder.simulator.frontend.lowering import is_aligned
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
