@@ -96,6 +96,27 @@ def test_cells_whose_sum_is_no_number(boundary):
         assert not np.isfinite(wl.advect(phi, method="jump", **how).phi).any()
 
 
+def test_sums_beyond_the_dtype_of_the_cells():
+    phi = np.zeros(64, "f4")
+    phi[10:20], phi[40:50] = 3.3e38, -3.3e38
+    with np.errstate(all="raise"):
+        found = wl.advect(phi, courant=0.9, steps=5, scheme="lax-wendroff", boundary="periodic",
+                          method="jump").phi  # fmt: skip
+    assert found.dtype == np.float32
+    assert np.isinf(found).any()
+
+
+@pytest.mark.parametrize("n", [50, 200])
+def test_what_lies_beyond_an_end_counts_for_the_bound(n):
+    phi = np.full(n, 1e-6)
+    how = {"courant": 0.3, "steps": 40, "scheme": "upwind", "boundary": ("dirichlet", 1e6)}
+    plain = wl.advect(phi, **how).phi
+    apart = np.linalg.norm(wl.advect(phi, method="jump", **how).phi - plain)
+    rule = rule_of(SCHEMES["upwind"], np.array([0.3]), np.dtype("f8"), mirrored=False)
+    laid_out = np.concatenate((np.full(40, 1e6), phi))[None]
+    assert 0 < apart <= difference_bound(rule, laid_out, 40)[0]
+
+
 def test_so_many_steps_that_rounding_would_be_all():
     phi = cells(64)
     how = {"courant": 0.5, "scheme": "upwind", "method": "jump", "boundary": "periodic"}

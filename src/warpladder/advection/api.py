@@ -139,10 +139,11 @@ def advect(
     ``method="jump"`` multiplies each wave by a power of the scheme's symbol, in float64: equal to
     the steps up to rounding, not to the bit. With p neighbours, W the largest sum of absolute
     weights, u half a unit in the last place of 1 and M steps, the norm of the difference is at most
-    ``(M p W u + 2^-50 (M + log2 n))`` times that of ``phi``. More than 2^40 steps at once are
-    refused, but not shifts of a ring by whole cells, which are exact. It needs a linear scheme, and
-    a boundary that is periodic; other constant ones where the scheme does not look at what the
-    cells next to an end do, or where these are equal as far as M steps can carry.
+    ``(M p W u + 2^-50 (M + log2 n))`` times that of ``phi``, where it has ends with the constant
+    cells beyond them as far as M steps look. More than 2^40 steps at once are refused, but not
+    shifts of a ring by whole cells, which are exact. It needs a linear scheme, and a boundary that
+    is periodic; other constant ones where the scheme does not look at what the cells next to an end
+    do, or where these are equal as far as M steps can carry.
 
     Cost: b n steps cell-steps, and memory for two states beside what is kept.
 

@@ -15,8 +15,9 @@ waves.
 In float64: the plain steps with the same weights, rounded less often. With W the largest sum of
 absolute weights, p neighbours and u half a unit in the last place of 1 in the cells' dtype, the
 root of the sum of squares of the difference from the plain steps is at most
-``(M p W u + 2^-50 (M + log2 N)) |phi|`` in the same norm, if no wave grows. (Each plain step rounds
-p times; rounding is carried on by steps that enlarge nothing.) The second part is what a jump does
+``(M p W u + 2^-50 (M + log2 N)) |phi|`` in the same norm, if no wave grows; N cells and their norm
+are of the ring, with the constant cells that are laid out beyond ends. (Each plain step rounds p
+times; rounding is carried on by steps that enlarge nothing.) The second part is what a jump does
 itself, and from 2^50 steps on as large as the cells; a jump of more than 2^40 is refused, unless a
 step shifts a ring by whole cells: then so do all of them, and nothing is rounded.
 """
@@ -90,13 +91,16 @@ class JumpEngine:
         for system, cells in enumerate(phi):
             weights = rule.weights[system].astype(np.float64)
             if problem.left.kind == "periodic":
-                result[system] = _on_ring(cells, rule.offsets, weights, steps)
+                moved = _on_ring(cells, rule.offsets, weights, steps)
             else:
                 ends = (
                     _constant(problem.left, cells[0], system, first, steps),
                     _constant(problem.right, cells[-1], system, first, steps),
                 )
-                result[system] = _between_constants(cells, rule.offsets, weights, steps, ends)
+                moved = _between_constants(cells, rule.offsets, weights, steps, ends)
+            # What leaves the range of the cells' dtype is infinite, or 0, as it is step by step.
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                result[system] = moved
             advanced(steps / len(phi))
         return result
 

@@ -306,10 +306,13 @@ class Monitor:
                 f"shared_{verb}", requests=rows, wavefronts=wavefronts, ideal_wavefronts=ideal
             )
         else:
-            sectors, lines, used = cost(global_traffic, lanes, address, size)
-            counters.count(
-                f"global_{verb}", requests=rows, sectors=sectors, lines=lines, bytes=used
-            )
+            # Numba loads and stores the two parts of a complex number one by one.
+            parts = 2 if view.dtype.kind == "c" else 1
+            for shift in range(0, size, size // parts):
+                sectors, lines, used = cost(global_traffic, lanes, address + shift, size // parts)
+                counters.count(
+                    f"global_{verb}", requests=rows, sectors=sectors, lines=lines, bytes=used
+                )
 
 
 def _lanes(threads: ActiveThreads, where: NDArray[np.intp] | None) -> Lanes:
