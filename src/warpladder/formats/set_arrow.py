@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from warpladder.formats.set_builder import SetsBuilder
-from warpladder.formats.set_columns import FIRST_ROWS, list_as_text
+from warpladder.formats.set_columns import FIRST_ROWS, list_as_text, text_instead
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,8 +86,6 @@ class ArrowSets:
         elif ids is not None:
             row_ids = self._integers(ids, self._ids_name or "")
         if self._has_words:
-            if not (self._are_lists or self._row):
-                self._check_ids(items[:FIRST_ROWS].to_pylist())
             self.builder.add(row_ids, self._coded(items), lengths)
         else:
             self.builder.add(row_ids, self._integers(items, self._items_name), lengths)
@@ -121,11 +119,15 @@ class ArrowSets:
             f"none in row {self._row + row}, counted from 0",
         )
 
-    def _check_ids(self, first: list[str]) -> None:
-        if listed := list_as_text(first):
+    def _check_ids(self, words: list[str], coded: NDArray[Any]) -> None:
+        """Refuse lists written as text; of words, those count that there is a code of."""
+        first = [words[code] for code in coded[: max(FIRST_ROWS - self._row, 0)].tolist()]
+        used = np.flatnonzero(np.bincount(coded.astype(np.intp)))
+        listed = list_as_text(first, map(words.__getitem__, used.tolist()))
+        if listed is not None:
             raise self._refuse(
                 f"lists, or one id in each row of column {self._items_name!r}",
-                f"text like {listed!r:.60}",
+                text_instead(self._items_name, listed),
             )
 
     def _integers(self, values: Any, name: str) -> NDArray[Any]:
@@ -145,7 +147,8 @@ class ArrowSets:
         if not self._pa.types.is_dictionary(values.type):
             values = values.dictionary_encode()
         words = values.dictionary.to_pylist()
-        coded: NDArray[np.int32] = self.builder.words.of(words)[
-            values.indices.to_numpy(zero_copy_only=False)
-        ]
+        codes = values.indices.to_numpy(zero_copy_only=False)
+        if not self._are_lists:
+            self._check_ids(words, codes)
+        coded: NDArray[np.int32] = self.builder.words.of(words)[codes]
         return coded
