@@ -185,6 +185,15 @@ def test_ids_with_blanks_and_signs(tmp_path, values):
     expected = [(number, [value]) for number, value in enumerate(values)]
     for make in LONG.values():
         assert plain(make(columns)) == expected
+    # Where rows repeat there is one id in each line.
+    names = ["New York", "Rome", "Santiago, Chile"]
+    for make in LONG.values():
+        assert plain(make({"id": [1, 1, 2], "related_ids": names})) == [
+            (1, names[:2]),
+            (2, names[2:]),
+        ]
+        with pytest.raises(wl.InputTypeError, match="found text like 'a;b'"):
+            as_sets(make({"id": [1, 1, 2], "related_ids": ["New York", "Rome", "a;b"]}), "rows")
     # Words that no row has, say nothing.
     coded = pa.DictionaryArray.from_arrays([1, 1], ["1;2", "a"])
     assert plain(pa.table({"id": [1, 2], "r": coded})) == [(1, ["a"]), (2, ["a"])]

@@ -60,6 +60,7 @@ class ArrowSets:
         if ids is not None:
             self._ids_name, self._ids_kind = ids[0], self._kind_of(*ids)
         self._has_words = of_items == "text"
+        self._rows_repeat = False
         self.builder = SetsBuilder(
             has_ids=ids is not None, has_words=self._has_words, is_paired=not self._are_lists
         )
@@ -85,6 +86,9 @@ class ArrowSets:
             row_ids = ids.to_pylist()
         elif ids is not None:
             row_ids = self._integers(ids, self._ids_name or "")
+        if not self._row and row_ids is not None:
+            own = list(row_ids[:FIRST_ROWS])
+            self._rows_repeat = len(set(own)) < len(own)
         if self._has_words:
             self.builder.add(row_ids, self._coded(items), lengths)
         else:
@@ -123,7 +127,8 @@ class ArrowSets:
         """Refuse lists written as text; of words, those count that there is a code of."""
         first = [words[code] for code in coded[: max(FIRST_ROWS - self._row, 0)].tolist()]
         used = np.flatnonzero(np.bincount(coded.astype(np.intp)))
-        listed = list_as_text(first, map(words.__getitem__, used.tolist()))
+        others = map(words.__getitem__, used.tolist())
+        listed = list_as_text(first, others, rows_repeat=self._rows_repeat)
         if listed is not None:
             raise self._refuse(
                 f"lists, or one id in each row of column {self._items_name!r}",

@@ -78,10 +78,13 @@ def brackets_around(values: Sequence[str]) -> str:
     return ""
 
 
-def list_as_text(first: Sequence[str], others: Iterable[str] = ()) -> str | None:
+def list_as_text(
+    first: Sequence[str], others: Iterable[str] = (), *, rows_repeat: bool = False
+) -> str | None:
     """Return a value of a column that is, or may be, a list written as text; None for ids only.
 
-    A table of text with these values would be read as one of lists, or be refused as unclear.
+    A table of text with these values would be read as one of lists, or be refused as unclear; but
+    where rows repeat, each stands there with one id after the other, which may be names.
 
     Parameters
     ----------
@@ -89,6 +92,8 @@ def list_as_text(first: Sequence[str], others: Iterable[str] = ()) -> str | None
         The column's first values, by which it is judged; none where that is done.
     others
         More of them, among which names may have blanks and commas.
+    rows_repeat
+        Whether a row's own id is there several times.
 
     Examples
     --------
@@ -96,10 +101,12 @@ def list_as_text(first: Sequence[str], others: Iterable[str] = ()) -> str | None
     ('1;2', '[a]', '')
     >>> list_as_text(["a"], ["New York"]), list_as_text(["a"], ["1 2"])
     (None, '1 2')
+    >>> list_as_text(["New York", "Rome"]), list_as_text(["New York"], rows_repeat=True)
+    ('New York', None)
     """
     bare = [value.strip() for value in first]
     for value in bare:
-        if not value or _BETWEEN.search(value):
+        if not value or (not rows_repeat and _BETWEEN.search(value)):
             return value
     if brackets_around(bare):
         return first[0]

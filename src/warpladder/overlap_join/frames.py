@@ -60,7 +60,10 @@ def of_pandas(given: Any, argument: str) -> Sets:
         return sets_of_rows(items.tolist(), ids, argument)
     listed = _ids_of(items, argument)
     if isinstance(listed, list):
-        one = list_as_text(listed[:FIRST_ROWS], listed[FIRST_ROWS:])
+        own = list(ids[:FIRST_ROWS])
+        one = list_as_text(
+            listed[:FIRST_ROWS], listed[FIRST_ROWS:], rows_repeat=len(set(own)) < len(own)
+        )
         if one is not None:
             raise InputTypeError(
                 f"{argument}: expected lists, or one id in each row of column {items.name!r}, "
