@@ -58,7 +58,10 @@ def test_files_are_started_from(tmp_path):
         assert facts["type"] == ("float64" if name == "a.csv" else "float32")
         # By one cell: the exact solution is known.
         assert "errors" in facts
-    facts = document("--initial", tmp_path / "a.npy", "--steps", 1, "--dtype", "float64")
+    # NumPy tells them apart by what is in them.
+    (tmp_path / "a.npy").rename(tmp_path / "b.npz")
+    assert document("--initial", tmp_path / "b.npz", "--steps", 2)["type"] == "float32"
+    facts = document("--initial", tmp_path / "b.npz", "--steps", 1, "--dtype", "float64")
     assert facts["type"] == "float64"
     assert "errors" not in facts
 

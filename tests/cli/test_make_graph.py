@@ -168,6 +168,7 @@ def test_options_that_make_no_sense_are_usage_errors(options: list[str], complai
         (["cycle", "--n", "4", "-o", "graph.xyz"], "cannot tell a format"),
         (["cycle", "--n", "4", "-o", "nowhere/graph.gr"], "cannot write"),
         (["cycle", "--n", "4", "-o", "graph.metis"], "metis holds undirected graphs only"),
+        (["cycle", "--n", "4", "-o", "g.metis"], "or make or read the graph with --undirected"),
         (["random", "--n", "4", "--edges", "13"], "--edges 13 is too large"),
         (
             ["grid", "--rows", "2", "--columns", "2", "--weights", "-1:1"],

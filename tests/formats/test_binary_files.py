@@ -17,6 +17,7 @@ import scipy.sparse
 from warpladder import read_graph, reduce
 from warpladder.errors import FileFormatError, InputError, InputTypeError, MissingExtraError
 from warpladder.formats import graphs
+from warpladder.formats.distances import write_distances
 from warpladder.formats.edges import DenseTable, EdgeTable
 
 if TYPE_CHECKING:
@@ -295,6 +296,19 @@ def test_parquet_chosen_columns(tmp_path: Path) -> None:
     assert table.weights.tolist() == [2.5]
     with pytest.raises(InputError, match="columns found: 'a', 'b', 'c', 'd'"):
         graphs.read(path)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_parquet_that_is_a_table_of_distances(tmp_path: Path, n: int) -> None:
+    path = tmp_path / "d.parquet"
+    write_distances(path, np.ones((n, n), int), None)
+    with pytest.raises(InputError, match=r"'vertex', as in a table of distances, .* as \.npz"):
+        graphs.read(path)
+    if n > 1:
+        assert graphs.read(path, source="vertex", target="0").n > 0
+    # Edges may be those of vertices, too.
+    pq.write_table(pa.table({"vertex": [7], "source": [0], "target": [1], "weight": [2]}), path)
+    assert edges(path).n == 2
 
 
 def test_parquet_columns_of_one_name(tmp_path: Path) -> None:

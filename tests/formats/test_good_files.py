@@ -200,6 +200,15 @@ def test_format_from_content(tmp_path: Path, name: str, content: str, labels: li
     assert list(table.labels) == labels
 
 
+@pytest.mark.parametrize("content", ["P SP 3 1\nA 1 2 3\n", "p SP 3 1\na 1 2 3\n"])
+def test_dimacs_is_in_lower_case(tmp_path: Path, content: str) -> None:
+    """What is not read as DIMACS is not taken for it either."""
+    with pytest.raises(FileFormatError, match="a problem line 'p sp N M'"):
+        read(tmp_path / "g.gr", content)
+    with pytest.raises(InputError, match="not clear which columns hold the edges"):
+        read(tmp_path / "g.txt", content)
+
+
 def test_extension_before_gz_counts(tmp_path: Path) -> None:
     table = read(tmp_path / "G.GRAPH.GZ", gzip.compress(b"2 1\n2\n1\n"))
     assert plain(table) == ([(0, 1)], None, 2, [1, 2], False)

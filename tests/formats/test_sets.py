@@ -171,6 +171,11 @@ def test_one_set_a_line(tmp_path):
         (None, ["tea"]),
     ]
     assert read(path, "\n\n", format="fimi") == [(None, []), (None, [])]
+    assert read(path, "\n\n") == [(None, []), (None, [])]
+    with pytest.raises(wl.InputError, match=r"merge=True has no meaning for .*, read as fimi"):
+        read(path, "\n\n", merge=True)
+    with pytest.raises(wl.FileFormatError, match="an empty file"):
+        read(tmp_path / "baskets.txt", "\n\n")
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 31, 32, 33, 997])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warpladder as wl
+from warpladder.formats.files import InputFile
+from warpladder.formats.set_columns import list_as_text
+from warpladder.formats.set_tables import table_grammar
+from warpladder.formats.text import read_first
 from warpladder.overlap_join import listed
 from warpladder.overlap_join.intake import as_sets
 
@@ -137,6 +143,80 @@ def test_long_form(make):
     assert plain(make(words)) == [
         (f"y{one}", [f"x{item}" for item in row]) for one, row in expected
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        (
+            ["1;2;5", "1;2"],
+            r"'1;2;5' \(split it: frame\['related_ids'\].str.split\(';'\); of names",
+        ),
+        (["1,2", "1"], r"'1,2' .*\.str.split\(','\)"),
+        (["1, 2", "1"], r"'1, 2' .*\.str.split\(', '\)"),
+        (["1 2", "1"], r"'1 2' .*\.str.split\(' '\)"),
+        (["1|2", "1"], r"'1\|2' .*\.str.split\('\|'\)"),
+        (["a", "a;b"], "'a;b' "),
+        (["a", "a,b"], "'a,b' "),
+        (["a", "New York"], "'New York' "),
+        (["[a]", "[b]"], r"'\[a\]' .*\.str.strip\('\[\]'\).str.split\(','\)\)"),
+        (["a", ""], r"'' \(drop such rows"),
+        (["a"] * 3000 + ["1;2"], "'1;2' "),
+        (["a"] * 3000 + [""], "'' "),
+    ],
+)
+def test_lists_written_as_text(tmp_path, values, found):
+    """They are no ids, whoever's table they are in; a table of text would not take them as such."""
+    columns = {"id": list(range(len(values))), "related_ids": values}
+    told = "lists, or one id in each row of column 'related_ids', found text like " + found
+    for make in LONG.values():
+        with pytest.raises(wl.InputTypeError, match=told):
+            as_sets(make(columns), "rows")
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=1000)
+    with pytest.raises(wl.FileFormatError, match=told):
+        wl.read_sets(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    "values", [["a-b", "f(x)", "x:y", "(a)b"], ["a"] * 3000 + ["New York"]], ids=["signs", "late"]
+)
+def test_ids_with_blanks_and_signs(tmp_path, values):
+    columns = {"id": list(range(len(values))), "related_ids": values}
+    expected = [(number, [value]) for number, value in enumerate(values)]
+    for make in LONG.values():
+        assert plain(make(columns)) == expected
+    # Where rows repeat there is one id in each line.
+    names = ["New York", "Rome", "Santiago, Chile"]
+    for make in LONG.values():
+        assert plain(make({"id": [1, 1, 2], "related_ids": names})) == [
+            (1, names[:2]),
+            (2, names[2:]),
+        ]
+        with pytest.raises(wl.InputTypeError, match="found text like 'a;b'"):
+            as_sets(make({"id": [1, 1, 2], "related_ids": ["New York", "Rome", "a;b"]}), "rows")
+    # Words that no row has, say nothing.
+    coded = pa.DictionaryArray.from_arrays([1, 1], ["1;2", "a"])
+    assert plain(pa.table({"id": [1, 2], "r": coded})) == [(1, ["a"]), (2, ["a"])]
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("ab1 ,;|()[]{}", max_size=4), min_size=2, max_size=4))
+def test_tables_of_text_and_others_agree(tmp_path_factory, values):
+    """What is one id in each row of text is so elsewhere, and only that."""
+    path = tmp_path_factory.mktemp("text") / "a.tsv"
+    lines = (f'{number}\t"{value}"\n' for number, value in enumerate(values))
+    path.write_text("id\trelated_ids\n" + "".join(lines))
+    grammar = None
+    with suppress(wl.InputError):
+        head = read_first(InputFile(path), 1 << 16, "#")
+        grammar = table_grammar(head, None, ids=0, items=1, header=True, delimiter=None)
+    is_taken = grammar is not None and grammar.is_paired
+    if is_taken:
+        try:
+            wl.read_sets(path, header=True)
+        except wl.FileFormatError:
+            is_taken = False
+    assert is_taken == (list_as_text(values) is None)
 
 
 @settings(deadline=None)
@@ -431,6 +511,8 @@ def test_polars():
     assert plain(pairs) == [("b", ["x", "y"]), ("a", ["x"])]
     with pytest.raises(wl.InputTypeError, match="found none in row 1"):
         as_sets(polars.Series([[1], None]), "rows")
+    with pytest.raises(wl.InputTypeError, match=r"expected lists, .* found text like '1;2'"):
+        as_sets(polars.DataFrame({"id": [1, 2], "item": ["1", "1;2"]}), "rows")
 
 
 def test_integers_of_polars_that_arrow_has_not():

@@ -314,7 +314,11 @@ def _as_dtype(phi: NDArray[Any], dtype: str, initial: str) -> NDArray[Any]:
 def _of_archive(path: Path) -> NDArray[Any]:
     """Return phi of a .npz, its only array, or the last of the snapshots that it has."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            # It is a .npy of another name.
+            return loaded
+        with loaded as arrays:
             if "snapshots" in arrays.files:
                 return np.asarray(arrays["snapshots"][-1])
             if "phi" in arrays.files or len(arrays.files) == 1:

@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Columns", "choose_column", "choose_columns", "column_number", "names_edges"]
+__all__ = [
+    "LABEL_COLUMN",
+    "Columns",
+    "choose_column",
+    "choose_columns",
+    "column_number",
+    "names_edges",
+]
+
+#: What a table of distances calls the column that names the vertices of its rows.
+LABEL_COLUMN = "vertex"
 
 # Names without blanks, dots, dashes and the like, in lower case.
 _SOURCES = ("source", "from", "src", "tail", "start", "origin")

@@ -12,6 +12,7 @@ import numpy as np
 from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.arrays import labels_of, load_arrays
 from warpladder.formats.atomic import atomic_write, check_writable
+from warpladder.formats.columns import LABEL_COLUMN
 from warpladder.formats.files import InputFile, as_path, plain_suffix
 from warpladder.formats.labels import as_text
 from warpladder.formats.parquet import import_pyarrow
@@ -39,7 +40,6 @@ DISTANCE_FORMATS: dict[str, str] = {
     ".parquet": "table with a column of labels and one column per vertex (extra: parquet)",
 }
 _PACKABLE = {".npy", ".csv"}
-_LABEL_COLUMN = "vertex"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -222,7 +222,7 @@ def _check_labels(suffix: str, names: list[str]) -> None:
     """Refuse labels, given as text, that the file would not give back or not tell apart."""
     if suffix == ".npy":
         return
-    reserved = {_LABEL_COLUMN} if suffix == ".parquet" else set()
+    reserved = {LABEL_COLUMN} if suffix == ".parquet" else set()
     known: set[str] = set()
     for name in names:
         reason = None
@@ -304,7 +304,7 @@ def _write_parquet(
     pa = import_pyarrow("writing Parquet")
     names = _names(labels, len(distances))
     columns = {
-        _LABEL_COLUMN: pa.array(_label_array(range(len(names)) if labels is None else labels))
+        LABEL_COLUMN: pa.array(_label_array(range(len(names)) if labels is None else labels))
     }
     for name, column in zip(names, distances.T, strict=True):
         mask = None if no_path is None else _is_no_path(column, no_path)

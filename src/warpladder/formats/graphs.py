@@ -351,9 +351,11 @@ def _known_from_text(text: TextFile) -> str | None:
     """Return the name of the format that the content is surely in, None where it shows none."""
     if text.lines[0].lower().startswith(BANNER.lower()):
         return "matrix-market"
-    for name, comments, beginning in (("dimacs", "c", "P SP "), ("tntp", "~", FIRST_TAG)):
+    for name, comments, beginning in (("dimacs", "c", "p sp "), ("tntp", "~", FIRST_TAG)):
         first = text.first_content(comments)
-        if first is not None and " ".join(text.lines[first].split()).upper().startswith(beginning):
+        line = "" if first is None else " ".join(text.lines[first].split())
+        # Tags of TNTP are read in any case, words of DIMACS in lower case alone.
+        if (line.upper() if name == "tntp" else line).startswith(beginning):
             return name
     if end_of_edges(text) is not None:
         return "hochberg"

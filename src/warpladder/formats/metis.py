@@ -169,7 +169,7 @@ def write_metis(file: IO[bytes], table: EdgeTable, comment: str | None) -> None:
     if table.directed:
         raise InputError(
             "metis holds undirected graphs only and this one is directed; "
-            "write dimacs, matrix-market or edges, or read the graph with directed=False"
+            "write dimacs, matrix-market or edges, or make or read the graph with directed=False"
         )
     both = table.with_both_directions()
     has_weights = both.weights is not None

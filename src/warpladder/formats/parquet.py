@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.errors import FileFormatError, MissingExtraError
+from warpladder.errors import FileFormatError, InputError, MissingExtraError
 from warpladder.formats.arrays import check_weights
-from warpladder.formats.columns import choose_columns
+from warpladder.formats.columns import LABEL_COLUMN, choose_columns, names_edges
 from warpladder.formats.edges import EdgeTable
 from warpladder.formats.files import open_binary, told_as_broken
 from warpladder.formats.labels import number_vertices
+from warpladder.formats.text import listed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,8 @@ def read_parquet(
     with open_binary(file) as opened, told_as_broken(path, "a whole Parquet file"):
         content = pa.parquet.ParquetFile(opened, page_checksum_verification=True)
         names = list(content.schema_arrow.names)
+        if source is target is weight is None:
+            _refuse_distances(path, names)
         chosen = choose_columns(path, names, len(names), source, target, weight)
         table = content.read(columns=[names[i] for i in chosen if i is not None])
 
@@ -75,6 +78,19 @@ def read_parquet(
     return EdgeTable(
         sources, targets, weights, n, labels, directed=True, weight_column=weight_column
     )
+
+
+def _refuse_distances(path: Path, names: list[str]) -> None:
+    """Refuse a table of distances as `write_distances` makes it, whose columns are vertices.
+
+    Of one or two vertices it has as many columns as edges have.
+    """
+    if names[:1] == [LABEL_COLUMN] and not names_edges(names):
+        raise InputError(
+            f"{path}: its first column is {LABEL_COLUMN!r}, as in a table of distances, which is "
+            "no list of edges; save distances as .npz to read them as a graph, or choose the "
+            f"source, target and weight columns; columns found: {listed(names)}"
+        )
 
 
 def _ids(path: Path, name: str, values: Any) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from warpladder.formats.set_builder import SetsBuilder
-from warpladder.formats.set_columns import FIRST_ROWS, list_as_text
+from warpladder.formats.set_columns import FIRST_ROWS, list_as_text, text_instead
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,6 +60,7 @@ class ArrowSets:
         if ids is not None:
             self._ids_name, self._ids_kind = ids[0], self._kind_of(*ids)
         self._has_words = of_items == "text"
+        self._rows_repeat = False
         self.builder = SetsBuilder(
             has_ids=ids is not None, has_words=self._has_words, is_paired=not self._are_lists
         )
@@ -85,9 +86,10 @@ class ArrowSets:
             row_ids = ids.to_pylist()
         elif ids is not None:
             row_ids = self._integers(ids, self._ids_name or "")
+        if not self._row and row_ids is not None:
+            own = list(row_ids[:FIRST_ROWS])
+            self._rows_repeat = len(set(own)) < len(own)
         if self._has_words:
-            if not (self._are_lists or self._row):
-                self._check_ids(items[:FIRST_ROWS].to_pylist())
             self.builder.add(row_ids, self._coded(items), lengths)
         else:
             self.builder.add(row_ids, self._integers(items, self._items_name), lengths)
@@ -121,11 +123,16 @@ class ArrowSets:
             f"none in row {self._row + row}, counted from 0",
         )
 
-    def _check_ids(self, first: list[str]) -> None:
-        if listed := list_as_text(first):
+    def _check_ids(self, words: list[str], coded: NDArray[Any]) -> None:
+        """Refuse lists written as text; of words, those count that there is a code of."""
+        first = [words[code] for code in coded[: max(FIRST_ROWS - self._row, 0)].tolist()]
+        used = np.flatnonzero(np.bincount(coded.astype(np.intp)))
+        others = map(words.__getitem__, used.tolist())
+        listed = list_as_text(first, others, rows_repeat=self._rows_repeat)
+        if listed is not None:
             raise self._refuse(
                 f"lists, or one id in each row of column {self._items_name!r}",
-                f"text like {listed!r:.60}",
+                text_instead(self._items_name, listed),
             )
 
     def _integers(self, values: Any, name: str) -> NDArray[Any]:
@@ -145,7 +152,8 @@ class ArrowSets:
         if not self._pa.types.is_dictionary(values.type):
             values = values.dictionary_encode()
         words = values.dictionary.to_pylist()
-        coded: NDArray[np.int32] = self.builder.words.of(words)[
-            values.indices.to_numpy(zero_copy_only=False)
-        ]
+        codes = values.indices.to_numpy(zero_copy_only=False)
+        if not self._are_lists:
+            self._check_ids(words, codes)
+        coded: NDArray[np.int32] = self.builder.words.of(words)[codes]
         return coded

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpladder.errors import InputError
 from warpladder.formats.columns import column_number
-from warpladder.formats.text import listed
+from warpladder.formats.set_lines import LineGrammar
+from warpladder.formats.text import listed, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -19,14 +22,17 @@ __all__ = [
     "choose_set_columns",
     "list_as_text",
     "names_sets",
+    "text_instead",
 ]
 
-FIRST_ROWS = 100
-"""By which a column is judged, as a text is by its first lines."""
+FIRST_ROWS = 2000
+"""By which a column is judged, about as many as the first lines by which a text is."""
 
 _BRACKETS = ("{}", "[]", "()")
 # What may stand between the ids of a list.
-_BETWEEN = " ,;|"
+_BETWEEN = re.compile(r"\s*[,;|]\s*|\s+")
+# What `set_tables` makes of text whose first lines have one id each.
+_ONE_EACH = LineGrammar("table", delimiter=",", is_paired=True)
 
 _OWNERS = ("row", "user", "customer", "basket", "order", "transaction", "document", "doc", "record")
 # Names without blanks, dots, dashes and the like, in lower case.
@@ -72,17 +78,65 @@ def brackets_around(values: Sequence[str]) -> str:
     return ""
 
 
-def list_as_text(values: Sequence[str]) -> str:
-    """Return the first list among values that all are lists written as text, which are no ids.
+def list_as_text(
+    first: Sequence[str], others: Iterable[str] = (), *, rows_repeat: bool = False
+) -> str | None:
+    """Return a value of a column that is, or may be, a list written as text; None for ids only.
+
+    A table of text with these values would be read as one of lists, or be refused as unclear; but
+    where rows repeat, each stands there with one id after the other, which may be names.
+
+    Parameters
+    ----------
+    first
+        The column's first values, by which it is judged; none where that is done.
+    others
+        More of them, among which names may have blanks and commas.
+    rows_repeat
+        Whether a row's own id is there several times.
 
     Examples
     --------
-    >>> list_as_text(["[1]", "[1, 2]"]), list_as_text(["[a]", "[b]"]), list_as_text(["1, 2"])
-    ('[1, 2]', '', '')
+    >>> list_as_text(["1", "1;2"]), list_as_text(["[a]", "[b]"]), list_as_text(["a", ""])
+    ('1;2', '[a]', '')
+    >>> list_as_text(["a"], ["New York"]), list_as_text(["a"], ["1 2"])
+    (None, '1 2')
+    >>> list_as_text(["New York", "Rome"]), list_as_text(["New York"], rows_repeat=True)
+    ('New York', None)
     """
-    if not brackets_around(values):
-        return ""
-    return next((value for value in values if any(sign in value for sign in _BETWEEN)), "")
+    bare = [value.strip() for value in first]
+    for value in bare:
+        if not value or (not rows_repeat and _BETWEEN.search(value)):
+            return value
+    if brackets_around(bare):
+        return first[0]
+    for value in chain(bare, others):
+        # Letters and digits, of which most ids are, are soon told.
+        if not value.isalnum() and (not value.strip() or _ONE_EACH.is_several(value)):
+            return value
+    return None
+
+
+def text_instead(column: str, value: str) -> str:
+    """Tell what was found instead of lists, and what to do: for errors.
+
+    Examples
+    --------
+    >>> print(text_instead("r", "1;2"))
+    text like '1;2' (split it: frame['r'].str.split(';'); of names make lists, as groupby does)
+    """
+    # All of it is to fit into an error.
+    shown = f"text like {value!r:.30}"
+    bare = value.strip()
+    if not bare:
+        return f"{shown} (drop such rows, or give a list in each)"
+    brackets = brackets_around([bare])
+    between = _BETWEEN.search(bare[1:-1].strip() if brackets else bare)
+    split = f".str.split({between[0] if between else ','!r})"
+    if brackets:
+        split = f".str.strip({brackets!r}){split}"
+    otherwise = "" if brackets else "; of names make lists, as groupby does"
+    return f"{shown} (split it: frame[{quoted(column, 20)}]{split}{otherwise})"
 
 
 def choose_set_columns(

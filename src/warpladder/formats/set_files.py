@@ -150,8 +150,10 @@ def read_sets(
         return read_set_parquet(file, ids=ids, items=items, merge=merge, progress=progress)
     head = read_first(file, _HEAD_BYTES, COMMENTS)
     if not head:
-        if known == "fimi" and read_head(file, 1):
+        is_fimi = known == "fimi" or (known is None and plain_suffix(file.path) in _FIMI_SUFFIXES)
+        if is_fimi and read_head(file, 1):
             # Blank lines are sets.
+            _check_options(file, "fimi", asked)
             return read_rows(file, LineGrammar("fimi"), merge=False, progress=progress)
         found = "an empty file" + (", but for comments" if read_first(file, 1, "") else "")
         raise FileFormatError(file.path, None, "rows, or a header alone", found)

@@ -158,12 +158,12 @@ class LineGrammar:
             between = "blanks" if self.delimiter is None else repr(self.delimiter)
             around = f" in {self.brackets}" if self.brackets else ""
             raise self._fault(chunk, index, f"ids with {between} between them{around}", listed)
-        if self.doubt and self._is_several(listed):
+        if self.doubt and self.is_several(listed):
             expected = "one id" if self.is_paired else "one id between two delimiters"
             raise self._fault(chunk, index, expected, listed)
         return tokens
 
-    def _is_several(self, listed: str) -> bool:
+    def is_several(self, listed: str) -> bool:
         """Tell whether one id looks like several, where nobody said what is between ids."""
         if self._signs.search(listed) or (self.form == "fimi" and _OWNER.match(listed)):
             return True

@@ -11,7 +11,12 @@ from warpladder.errors import InputTypeError
 from warpladder.formats.parquet import import_pyarrow
 from warpladder.formats.set_arrow import ArrowSets, is_list
 from warpladder.formats.set_builder import SetsBuilder
-from warpladder.formats.set_columns import FIRST_ROWS, choose_set_columns, list_as_text
+from warpladder.formats.set_columns import (
+    FIRST_ROWS,
+    choose_set_columns,
+    list_as_text,
+    text_instead,
+)
 from warpladder.formats.sets import Sets
 from warpladder.overlap_join.listed import as_ids, fitting, sets_of_rows
 
@@ -54,11 +59,16 @@ def of_pandas(given: Any, argument: str) -> Sets:
     if chosen.items in lists:
         return sets_of_rows(items.tolist(), ids, argument)
     listed = _ids_of(items, argument)
-    if isinstance(listed, list) and (one := list_as_text(listed[:FIRST_ROWS])):
-        raise InputTypeError(
-            f"{argument}: expected lists, or one id in each row of column {items.name!r}, found "
-            f"text like {one!r:.60}"
+    if isinstance(listed, list):
+        own = list(ids[:FIRST_ROWS])
+        one = list_as_text(
+            listed[:FIRST_ROWS], listed[FIRST_ROWS:], rows_repeat=len(set(own)) < len(own)
         )
+        if one is not None:
+            raise InputTypeError(
+                f"{argument}: expected lists, or one id in each row of column {items.name!r}, "
+                f"found {text_instead(str(items.name), one)}"
+            )
     builder = SetsBuilder(has_ids=True, has_words=isinstance(listed, list), is_paired=True)
     builder.add(ids, listed)
     return builder.sets()

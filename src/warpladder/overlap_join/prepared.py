@@ -221,7 +221,9 @@ def as_options(
         except TypeError:
             most = 0
         if isinstance(top_k, (bool, np.bool_)) or most < 1:
-            raise InputError(f"top_k={top_k!r:.60} must be a whole number from 1 on, or None")
+            raise InputError(
+                f"top_k={top_k!r:.60} must be a whole number from 1 on; leave it out for all pairs"
+            )
         # There are never more rows, and arrays compare with no larger number.
         most = min(most, np.iinfo(np.int32).max)
     if max_frequency is None:
@@ -233,6 +235,6 @@ def as_options(
     if isinstance(max_frequency, (bool, np.bool_, str, bytes)) or not share > 0:
         raise InputError(
             f"max_frequency={max_frequency!r} must be a number of rows from 1 on, a share of them "
-            "below 1, or None"
+            "below 1; leave it out to count every id"
         )
     return rule, most, share
