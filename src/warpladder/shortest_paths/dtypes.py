@@ -107,7 +107,11 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
         return array
     # float16 holds no number as large.
     with np.errstate(invalid="ignore", over="ignore"):
-        large = np.argwhere(np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW))
+        is_large = np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW)
+    if array.ndim == 2 and array.shape[0] == array.shape[1]:
+        # Loops that are not negative are not counted.
+        np.fill_diagonal(is_large, is_large.diagonal() & (array.diagonal() < 0))
+    large = np.argwhere(is_large)
     if not large.size:
         return array
     numbers = objects_of(given)

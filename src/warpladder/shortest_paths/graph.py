@@ -204,7 +204,9 @@ class Graph:
         if checked is not None and checked.max(initial=0) == np.inf:
             finite = checked != np.inf
             u, v, checked = u[finite], v[finite], checked[finite]
-        return cls(Edges(n, u, v, checked, as_flag("directed", directed)), names)
+        edges = Edges(n, u, v, checked, as_flag("directed", directed))
+        check_size(edges, "weights")
+        return cls(edges, names)
 
     @classmethod
     def from_matrix(
@@ -242,12 +244,12 @@ class Graph:
                 f"graph: a matrix of weights must be square, this has shape {array.shape}"
             )
         distance_dtype(array.dtype, "graph")
-        absent = absent_value(array.dtype, no_edge)
-        check_size(array, absent, "graph")
+        given = Matrix(array, absent_value(array.dtype, no_edge))
+        check_size(given, "graph")
         names = _as_labels(frame_labels(matrix) if labels is None and is_frame(matrix) else labels)
         if names is not None and len(names) != len(array):
             raise InputError(f"labels has {len(names)} entries for n = {len(array)} vertices")
-        return cls(Matrix(array, absent), names)
+        return cls(given, names)
 
     @cached_property
     def index_of(self) -> Mapping[Hashable, int]:
@@ -358,7 +360,6 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     if m == 0 and array.dtype == np.float64 and not isinstance(weights, np.ndarray):
         return None
     distance_dtype(array.dtype, "weights")
-    check_size(array, np.uint64(2**64 - 1), "weights")
     if array.dtype.kind == "f":
         wrong = np.flatnonzero(np.isnan(array) | (array == -np.inf))
         if wrong.size:
@@ -379,12 +380,13 @@ def refuse_masked_matrix(matrix: Any) -> None:
         )
 
 
-def check_size(weights: NDArray[Any], absent: Any, name: str, number: int | None = None) -> None:
-    """Refuse weights, all but what means "no edge", that int64 does not hold.
+def check_size(given: Edges | Matrix, name: str, number: int | None = None) -> None:
+    """Refuse weights that count and that int64 does not hold.
 
     ``number`` is of the graph they are of, in a batch.
     """
-    if weights.dtype == np.uint64 and weights.size:
-        largest = weights.max(where=weights != absent, initial=0)
+    weights = given.weights
+    if weights is not None and weights.dtype == np.uint64 and weights.size:
+        largest = weights.max(where=given.counted(), initial=0)
         if largest > np.iinfo(np.int64).max:
             raise DistanceOverflowError(beyond_int64(name, largest), graph=number)

@@ -113,7 +113,7 @@ def _as_batch(given: Any, no_edge: float) -> Batch:
     absent = Graph.from_matrix(zeros, no_edge=no_edge).no_edge
     if array.dtype == np.uint64:
         for number, matrix in enumerate(array):
-            check_size(matrix, absent, f"graph {number}", number)
+            check_size(Matrix(matrix, absent), f"graph {number}", number)
     return Batch(array, absent)
 
 
