@@ -229,8 +229,9 @@ def _from_sparse(matrix: Any) -> Graph:
 def from_networkx(graph: Any, weight: str | Callable[..., Any] = "weight") -> Graph:
     """Return a `Graph` for a NetworkX graph; an edge without the attribute ``weight`` counts 1.
 
-    As in NetworkX ``weight`` may be a function instead: of both ends and the attributes of the edge
-    (of each of them by its key in a multigraph); None for what is to be no edge.
+    As for NetworkX's searches ``weight`` may be a function instead: of both ends and the attributes
+    of the edge (of each of them by its key in a multigraph); None for what is to be no edge. Of
+    NetworkX's Floyd-Warshall functions not all take one, which `networkx_backend` sees to.
     """
     labels = list(graph)
     index = {label: position for position, label in enumerate(labels)}
