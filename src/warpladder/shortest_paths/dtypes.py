@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.foreign import refuse_128_bits
 from warpladder.errors import DistanceOverflowError, InputError, InputTypeError
-from warpladder.shortest_paths.frames import is_table, objects_of
+from warpladder.shortest_paths.frames import is_table, objects_of, without_na
 
 __all__ = ["array_of", "asked_dtype", "beyond_int64", "distance_dtype", "exact_array_of"]
 
@@ -96,7 +96,7 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
     InputError
         An integer would not be what it was.
     """
-    array = array_of(given, name, kind)
+    array = array_of(without_na(given), name, kind)
     if array is given or array.dtype.kind not in "fO":
         return array
     if not (isinstance(given, list | tuple) or is_table(given)):

@@ -55,10 +55,11 @@ class Edges:
         A loop is idle that is not negative; one of NaN counts, to be refused.
         """
         part = slice(first, last)
-        if self.weights is None:
-            return self.sources[part] != self.targets[part]
-        idle = (self.sources[part] == self.targets[part]) & (self.weights[part] >= 0)
-        return np.asarray(~idle & (self.weights[part] != np.inf))
+        counted: NDArray[np.bool_] = self.sources[part] != self.targets[part]
+        if self.weights is not None:
+            counted |= ~(self.weights[part] >= 0)
+            counted &= self.weights[part] != np.inf
+        return counted
 
 
 @dataclass(frozen=True, eq=False)

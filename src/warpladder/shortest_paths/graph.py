@@ -18,6 +18,7 @@ from warpladder.errors import (
     UnknownVertexError,
 )
 from warpladder.flags import as_flag
+from warpladder.formats.missing import is_missing, refuse_missing
 from warpladder.shortest_paths.dtypes import beyond_int64, distance_dtype, exact_array_of
 from warpladder.shortest_paths.edge_ends import (
     check_labels,
@@ -28,10 +29,10 @@ from warpladder.shortest_paths.edge_ends import (
     refuse_masked,
 )
 from warpladder.shortest_paths.forms import Edges, Matrix
-from warpladder.shortest_paths.frames import frame_labels, is_frame
+from warpladder.shortest_paths.frames import frame_labels, is_frame, refuse_gaps
 from warpladder.shortest_paths.no_edge import absent_value
 
-__all__ = ["Graph", "check_size", "refuse_masked_matrix"]
+__all__ = ["Graph", "check_size"]
 
 _NOT_LISTED = Edges(0, np.empty(0, np.int64), np.empty(0, np.int64), None, directed=True)
 
@@ -146,10 +147,11 @@ class Graph:
         ------
         InputError
             Lengths differ, an end is missing (None or NaN), an index is out of range, a weight is
-            NaN or -inf, labels repeat.
+            NaN or -inf, labels repeat or one is missing.
         InputTypeError
             Weights are not real numbers, all ends are whole numbers but not all integers, an entry
-            is masked, ``n`` is no integer, or ``directed`` is neither True nor False.
+            is masked, a weight is null or NA, ``n`` is no integer, or ``directed`` is neither True
+            nor False.
 
         Examples
         --------
@@ -235,7 +237,7 @@ class Graph:
         >>> Graph.from_matrix([[0, 4], [0, 0]], no_edge=0).edge_count
         1
         """
-        refuse_masked_matrix(matrix)
+        refuse_gaps(matrix)
         array = exact_array_of(matrix, "graph", "a matrix of weights")
         if array.size == 0 and array.ndim < 2:
             array = array.reshape(0, 0).astype(np.float64)
@@ -336,12 +338,14 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     # One by one pyarrow would give scalars of its own.
     labels = labels.to_pylist() if hasattr(labels, "to_pylist") else list(labels)
     seen: set[Hashable] = set()
-    for label in labels:
+    for index, label in enumerate(labels):
         try:
             is_known = label in seen
         except TypeError:
             raise InputTypeError(f"labels: {label!r} is not hashable") from None
         refuse_arrow_scalar(label, "labels")
+        if is_missing(label):
+            raise InputError(f"labels[{index}] is {label!r}; give the vertex a name")
         if is_known:
             raise InputError(f"labels: {label!r} appears twice")
         seen.add(label)
@@ -351,6 +355,7 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
 def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     if weights is None:
         return None
+    refuse_missing(weights, "weights", "leave these edges out, or fill them")
     refuse_masked(weights, "weights")
     array = exact_array_of(weights, "weights", "one weight for each edge")
     if array.shape != (m,):
@@ -368,16 +373,6 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
                 "a weight must be a number (inf: no edge)"
             )
     return array.copy()
-
-
-def refuse_masked_matrix(matrix: Any) -> None:
-    """Refuse masked arrays, by themselves or as rows, of which NumPy would take what is hidden."""
-    rows = matrix if isinstance(matrix, list | tuple) else [matrix]
-    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
-        raise InputTypeError(
-            "graph: masked arrays are not taken; fill them first, as in "
-            "matrix.astype(float).filled(np.inf)"
-        )
 
 
 def check_size(given: Edges | Matrix, name: str, number: int | None = None) -> None:

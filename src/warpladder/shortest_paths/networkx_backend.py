@@ -70,7 +70,7 @@ class Backend:
     def can_run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool | str:
         """Return whether a call can be answered, or why it is left to NetworkX."""
         names = ("G", "nodelist", "weight") if name == "floyd_warshall_numpy" else ("G", "weight")
-        given = dict(zip(names, args, strict=False)) | kwargs
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
         return _obstacle(name, given.get("weight")) or True
 
     @staticmethod
