@@ -380,8 +380,9 @@ def check_size(given: Edges | Matrix, name: str, number: int | None = None) -> N
 
     ``number`` is of the graph they are of, in a batch.
     """
-    weights = given.weights
-    if weights is not None and weights.dtype == np.uint64 and weights.size:
+    weights, most = given.weights, np.iinfo(np.int64).max
+    # Most have none as large, and where they count takes longer to tell.
+    if weights is not None and weights.dtype == np.uint64 and weights.max(initial=0) > most:
         largest = weights.max(where=given.counted(), initial=0)
-        if largest > np.iinfo(np.int64).max:
+        if largest > most:
             raise DistanceOverflowError(beyond_int64(name, largest), graph=number)
