@@ -123,6 +123,101 @@ def test_objects_are_refused_with_what_to_do(entry: Any) -> None:
         wl.shortest_paths(given)
 
 
+NULLABLE = ("Int64", "int64[pyarrow]", "UInt64", "Int32", "Float64", "double[pyarrow]")
+
+
+@pytest.mark.parametrize("dtype", NULLABLE)
+def test_nullable_dtypes_without_gaps_are_numbers(dtype: str) -> None:
+    given = frame(weights=[[0, 4, 20], [20, 0, 7], [1, 20, 0]]).astype(dtype)
+    answer = wl.shortest_paths(given)
+    assert answer.graph.labels == ["A", "B", "C"]
+    assert answer.dist_matrix.dtype.kind == ("i" if "nt" in dtype else "f")
+    assert answer.distance("A", "C") == 11
+    assert wl.Graph.from_matrix(given).labels == ["A", "B", "C"]
+    # Beside a column of NumPy's own dtype, too.
+    assert wl.shortest_paths(given.astype({"A": "int64"})).distance("C", "B") == 5
+
+
+def test_nullable_integers_are_exact() -> None:
+    given = frame("ab", weights=[[0, 1], [2**60 + 1, 0]])
+    for dtype in ("Int64", "int64[pyarrow]"):
+        assert wl.shortest_paths(given.astype(dtype)).distance("b", "a") == 2**60 + 1
+    assert wl.shortest_paths(given.convert_dtypes()).distance("b", "a") == 2**60 + 1
+    with pytest.raises(errors.InputError, match=f"integer {2**60 + 1} would be rounded"):
+        wl.shortest_paths(given.astype({"a": "Int64", "b": "Float64"}))
+    edges = frame("ab", weights=[[True, True], [False, False]])
+    for dtype in ("boolean", "bool[pyarrow]"):
+        assert wl.shortest_paths(edges.astype(dtype)).distance("b", "a") == INF
+    with pytest.raises(errors.InputTypeError, match="Python objects, such as '0'"):
+        wl.shortest_paths(frame("ab", weights=[[0, "x"], ["x", 0]]).astype("string"))
+
+
+def test_ones_own_frames_are_taken_again() -> None:
+    answer = wl.shortest_paths(wl.Graph.from_edges(["a", "b"], ["b", "a"], [3, 4]))
+    again = wl.shortest_paths(answer.to_pandas())
+    assert again.graph.labels == ["a", "b"]
+    assert np.array_equal(again.dist_matrix, answer.dist_matrix)
+
+
+def test_where_there_is_no_path_ones_own_frames_say_how_to_fill_them() -> None:
+    answer = wl.shortest_paths(wl.Graph.from_edges(["a"], ["b"], [3]))
+    shown = answer.to_pandas()
+    told = r"graph: some are missing .*shortest_paths\(frame\.fillna\(-1\), no_edge=-1\)"
+    with pytest.raises(errors.InputTypeError, match=told):
+        wl.shortest_paths(shown)
+    again = wl.shortest_paths(shown.fillna(-1), no_edge=-1)
+    assert again.distance("a", "b") == 3
+    assert again.distance("b", "a") == INF
+    assert wl.shortest_paths(shown.astype("Float64").fillna(INF)).distance("b", "a") == INF
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pl.DataFrame({"a": [0, None], "b": [4, 0]}),
+        pa.table({"a": [0, None], "b": [4, 0]}),
+        pd.DataFrame({"a": [0, None], "b": [4, 0]}, dtype="Float64"),
+        [pl.Series([0, None]), pl.Series([4, 0])],
+    ],
+)
+def test_what_is_missing_is_not_called_nan(given: Any) -> None:
+    for call in (wl.shortest_paths, wl.Graph.from_matrix):
+        with pytest.raises(errors.InputTypeError, match=r"graph: some are missing \(null or NA\)"):
+            call(given)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        pl.Series([1, None]),
+        pa.array([1, None]),
+        pd.Series([1, None], dtype="Int64"),
+        pd.array([1, None], dtype="Int64"),
+    ],
+)
+def test_weights_that_are_missing(weights: Any) -> None:
+    told = r"weights: some are missing \(null or NA\); leave these edges out"
+    with pytest.raises(errors.InputTypeError, match=told):
+        wl.shortest_paths(([0, 1], [1, 0], weights))
+
+
+@pytest.mark.parametrize("name", [INF - INF, None, pd.NaT, pd.NA])
+def test_labels_that_are_missing(name: Any) -> None:
+    told = r"labels\[1\] is .*; give the vertex a name"
+    for labels in (["a", name], ["a", name, name]):
+        with pytest.raises(errors.InputError, match=told):
+            wl.Graph.from_edges([0], [1], labels=labels)
+    with pytest.raises(errors.InputError, match=told):
+        wl.Graph.from_matrix(np.eye(2), labels=["a", name])
+    index = pd.Index(["a", name], dtype=object)
+    given = pd.DataFrame(np.eye(2), index=index, columns=index)
+    told = r"row 1 of the DataFrame is named .*, which is no name; .*frame\.to_numpy\(\)"
+    with pytest.raises(errors.InputError, match=told):
+        wl.shortest_paths(given)
+    with pytest.raises(errors.InputError, match="column 1 of the DataFrame is named"):
+        wl.shortest_paths(given.set_axis(["a", "b"], axis=0))
+
+
 def test_pandas_is_not_imported() -> None:
     code = (
         "import sys, warpladder as wl; wl.Graph.from_matrix([[0]]); print('pandas' in sys.modules)"

@@ -199,8 +199,45 @@ def test_predecessors_are_networkxs_with_infinite_edges(kind: type[nx.Graph], se
     assert ours[0][2][2] == 2
 
 
-def test_a_weight_may_be_a_function() -> None:
+def test_a_function_that_networkx_takes_for_a_key_is_left_to_it(
+    registered: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def five(*_: Any) -> int:
+        return 5
+
+    made = nx.DiGraph([("a", "b"), ("b", "c")])
+    monkeypatch.setattr(nx, "__version__", "3.6.1")
+    for name in ("floyd_warshall", "floyd_warshall_predecessor_and_distance"):
+        told = f"weight: {name} of NetworkX 3.6.1 takes no function, and counts every edge 1"
+        assert str(Backend.can_run(name, (made, five), {})).startswith(told)
+        assert str(Backend.can_run(name, (made,), {"weight": five})).startswith(told)
+        assert Backend.can_run(name, (made,), {}) is True
+        assert Backend.can_run(name, (made, "km"), {}) is True
+        with pytest.raises(NotImplementedError, match=told):
+            getattr(Backend, name)(made, weight=five)
+    # That of matrices takes none in any version.
+    for version in ("3.6.1", "3.7rc0.dev0"):
+        monkeypatch.setattr(nx, "__version__", version)
+        assert Backend.can_run("floyd_warshall_numpy", (made, None, five), {}) is not True
+        assert Backend.can_run("floyd_warshall_numpy", (made, None), {"weight": "km"}) is True
+        with pytest.raises(NotImplementedError, match="floyd_warshall_numpy of NetworkX"):
+            Backend.floyd_warshall_numpy(made, weight=five)
+    assert Backend.can_run("floyd_warshall", (made, five), {}) is True
+    code = (
+        "import networkx as nx; g = nx.DiGraph([(0, 1)]);"
+        "nx.config.backend_priority = ['warpladder'];"
+        "print(nx.floyd_warshall_numpy(g, weight=lambda u, v, d: 5)[0, 1])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=registered, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "1.0"
+
+
+def test_a_weight_may_be_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checked against NetworkX where it knows that, from 3.7 on; the numbers are by hand."""
+    real = tuple(map(int, re.findall(r"\d+", nx.__version__)[:2]))
+    monkeypatch.setattr(nx, "__version__", "3.7")
 
     def uphill(u: int, v: int, _data: dict[str, Any]) -> int | None:
         return None if (u, v) == (2, 0) else 2**53 + 1 if u < v else 1
@@ -214,7 +251,7 @@ def test_a_weight_may_be_a_function() -> None:
         many, weight=lambda _u, _v, keys: sum(d["km"] for d in keys.values())
     )
     assert found == {0: {0: 0, 1: 12}, 1: {0: math.inf, 1: 0}}
-    if tuple(map(int, nx.__version__.split(".")[:2])) >= (3, 7):
+    if real >= (3, 7):
         assert kinds(dist) == kinds(nx.floyd_warshall(made, uphill, backend="networkx"))
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import warpladder as wl
 from warpladder import errors
+from warpladder.shortest_paths import rounding
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.rounding import holds_all, remark_on_rounding
 from warpladder.simulator import SimulatedDevice
@@ -39,6 +40,68 @@ def test_an_integer_that_float32_rounds_is_refused(graph, place):
         wl.shortest_paths(graph, dtype="float32")
     answer = wl.shortest_paths(graph, dtype="float64")
     assert answer.dist_matrix.dtype == np.float64
+
+
+def with_loop(loop, dtype):
+    return np.array([[loop, 1], [1, 0]], dtype)
+
+
+@pytest.mark.parametrize(
+    ("loop", "given_dtype", "dtype"),
+    [
+        (10**6, "int32", "int16"),
+        (16777217, "int64", "float32"),
+        (0.1, "float64", "float32"),
+        (1e300, "float64", "float32"),
+        (0.5, "float64", "int32"),
+        (2**63, "uint64", None),
+        (2**63, "uint64", "float64"),
+    ],
+)
+def test_loops_that_are_not_negative_count_for_nothing(loop, given_dtype, dtype):
+    weights = with_loop(loop, given_dtype)
+    ends, listed = ([0, 0, 1], [0, 1, 0]), np.array([loop, 1, 1], given_dtype)
+    last_row = np.array([[0, 1], [1, loop]], given_dtype)
+    undirected = wl.Graph.from_edges(*ends, listed, directed=False)
+    for graph in (weights, last_row, (*ends, listed), undirected):
+        for next_hops in (False, True):
+            answer = wl.shortest_paths(graph, dtype=dtype, next_hops=next_hops)
+            assert answer.dist_matrix.tolist() == [[0, 1], [1, 0]]
+            assert "rounded" not in answer.why
+            assert "cannot hold" not in answer.why
+    many = wl.shortest_paths(np.stack([weights, last_row]), dtype=dtype)
+    assert many.dist_matrix.tolist() == [[[0, 1], [1, 0]]] * 2
+    if np.dtype(given_dtype).kind != "f" or dtype != "int32":
+        answer = wl.shortest_paths((*ends, listed), dtype=dtype, method="dijkstra")
+        assert answer.dist_matrix.tolist() == [[0, 1], [1, 0]]
+
+
+def test_loops_that_are_negative_or_nan_are_refused_as_other_weights_are():
+    with pytest.raises(errors.InputError, match=r"weight \(0, 0\) is NaN"):
+        wl.shortest_paths(with_loop(np.nan, "float64"), dtype="float32")
+    for graph in (with_loop(-(10**6), "int32"), ([0, 0], [0, 1], [-(10**6), 1])):
+        with pytest.raises(errors.DistanceOverflowError, match="there is a weight of"):
+            wl.shortest_paths(graph, dtype="int16")
+    with pytest.raises(errors.InputError, match="with fractions"):
+        wl.shortest_paths(with_loop(-0.5, "float64"), dtype="int32")
+    with pytest.raises(errors.InputError, match=r"weight \(1, 0\)"):
+        wl.shortest_paths(np.array([[2**60 + 1, 1], [2**60 + 1, 0]]), dtype="float64")
+
+
+def test_a_loop_that_a_list_would_round_is_none():
+    assert wl.shortest_paths([[2**53 + 1, 0.5], [1, 0]]).distance(0, 1) == 0.5
+    with pytest.raises(errors.InputError, match="would be rounded"):
+        wl.shortest_paths([[-(2**53) - 1, 0.5], [1, 0]])
+
+
+def test_loops_in_parts_of_a_large_matrix(monkeypatch):
+    monkeypatch.setattr(rounding, "_NUMBERS_AT_A_TIME", 8)
+    weights = np.ones((5, 5))
+    np.fill_diagonal(weights, 0.1)
+    for graph in (weights, np.stack([weights] * 3)):
+        assert "rounded" not in wl.shortest_paths(graph, dtype="float32").why
+    weights[4, 2] = 0.1
+    assert "the first of them (4, 2)" in wl.shortest_paths(weights, dtype="float32").why
 
 
 def test_one_that_float64_rounds_too():
@@ -101,7 +164,8 @@ def test_what_is_no_weight_is_not_looked_at():
 )
 def test_the_first_integer_that_changes(drawn, shift, dtype, negative):
     values = [-(value >> shift << shift) if negative else value for value in drawn]
-    graph = Graph.from_edges(np.arange(len(values)), np.arange(len(values)), np.array(values)).given
+    ends = np.arange(len(values))
+    graph = Graph.from_edges(ends, ends + 1, np.array(values)).given
     exact = [int(np.array(value, np.int64).astype(dtype)) == value for value in values]
     if all(exact):
         assert remark_on_rounding(graph, np.dtype(dtype)) == ""

@@ -1,17 +1,18 @@
-"""Missing values in arrays of other libraries, of which NumPy makes NaNs without a word."""
+"""Missing values, as in arrays of other libraries, of which NumPy makes NaNs without a word."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from warpladder.errors import InputTypeError
 
-__all__ = ["misses_some", "refuse_missing"]
+__all__ = ["is_missing", "misses_some", "refuse_missing"]
 
 
-def refuse_missing(values: Any, name: str) -> None:
+def refuse_missing(values: Any, name: str, remedy: str = "drop or fill them") -> None:
     """Refuse nulls and NA, of which NumPy would make NaNs, and floats of the integers beside.
 
     Parameters
@@ -20,6 +21,8 @@ def refuse_missing(values: Any, name: str) -> None:
         What a caller gave for an array, of any library.
     name
         What errors call it.
+    remedy
+        What they say there is to do.
 
     Raises
     ------
@@ -27,7 +30,22 @@ def refuse_missing(values: Any, name: str) -> None:
         Some are missing.
     """
     if misses_some(values):
-        raise InputTypeError(f"{name}: some are missing (null or NA); drop or fill them")
+        raise InputTypeError(f"{name}: some are missing (null or NA); {remedy}")
+
+
+def is_missing(label: Hashable) -> bool:
+    """Tell whether a label is None, or no value: NaN and NaT, which differ from themselves.
+
+    Examples
+    --------
+    >>> [is_missing(label) for label in (None, float("nan"), 0, "")]
+    [True, True, False, False]
+    """
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 - as said
+    except TypeError:
+        # pandas.NA does not tell.
+        return True
 
 
 def misses_some(values: Any) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.foreign import refuse_128_bits
 from warpladder.errors import DistanceOverflowError, InputError, InputTypeError
-from warpladder.shortest_paths.frames import is_table, objects_of
+from warpladder.shortest_paths.frames import is_table, objects_of, without_na
 
 __all__ = ["array_of", "asked_dtype", "beyond_int64", "distance_dtype", "exact_array_of"]
 
@@ -96,7 +96,7 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
     InputError
         An integer would not be what it was.
     """
-    array = array_of(given, name, kind)
+    array = array_of(without_na(given), name, kind)
     if array is given or array.dtype.kind not in "fO":
         return array
     if not (isinstance(given, list | tuple) or is_table(given)):
@@ -107,7 +107,11 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
         return array
     # float16 holds no number as large.
     with np.errstate(invalid="ignore", over="ignore"):
-        large = np.argwhere(np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW))
+        is_large = np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW)
+    if array.ndim == 2 and array.shape[0] == array.shape[1]:
+        # Loops that are not negative are not counted.
+        np.fill_diagonal(is_large, is_large.diagonal() & (array.diagonal() < 0))
+    large = np.argwhere(is_large)
     if not large.size:
         return array
     numbers = objects_of(given)

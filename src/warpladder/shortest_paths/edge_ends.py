@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.missing import is_missing
 from warpladder.shortest_paths.dtypes import array_of
 
 __all__ = [
@@ -106,7 +107,7 @@ def check_labels(labels: NDArray[Any], name: str, *, listed: bool) -> None:
                 "hashable, as labels must be"
             ) from None
         refuse_arrow_scalar(label, name)
-        if not listed and _is_missing(label):
+        if not listed and is_missing(label):
             raise InputError(
                 f"{name}[{index}] is {label!r}, so the edge lacks an end; leave the edge out, or "
                 "give its vertex a name"
@@ -133,15 +134,6 @@ def refuse_arrow_scalar(label: Any, name: str) -> None:
 def _is_whole(label: Hashable) -> bool:
     """Tell whether a label is a whole number, of whatever type."""
     return isinstance(label, Real | Decimal) and label == label // 1
-
-
-def _is_missing(label: Hashable) -> bool:
-    """Tell whether a label is None, or no value: NaN and NaT, which differ from themselves."""
-    try:
-        return label is None or bool(label != label)  # noqa: PLR0124 - as said
-    except TypeError:
-        # pandas.NA does not tell.
-        return True
 
 
 def number_labels(

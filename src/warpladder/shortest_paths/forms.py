@@ -49,6 +49,18 @@ class Edges:
 
         return count_components(self.n, self.sources, self.targets)
 
+    def counted(self, first: int = 0, last: int | None = None) -> NDArray[np.bool_]:
+        """Return which of the edges ``[first, last)`` count: no infinite one, no idle loop.
+
+        A loop is idle that is not negative; one of NaN counts, to be refused.
+        """
+        part = slice(first, last)
+        counted: NDArray[np.bool_] = self.sources[part] != self.targets[part]
+        if self.weights is not None:
+            counted |= ~(self.weights[part] >= 0)
+            counted &= self.weights[part] != np.inf
+        return counted
+
 
 @dataclass(frozen=True, eq=False)
 class Dense:
@@ -84,6 +96,19 @@ class Dense:
     def present(self) -> NDArray[np.bool_]:
         """Where there is an edge, on the host."""
         return ~is_absent(self.on_host.weights, self.no_edge)
+
+    def counted(self, first: int = 0, last: int | None = None) -> NDArray[np.bool_]:
+        """Return where there is an edge that counts, in ``weights[first:last]`` on the host.
+
+        On the diagonal only what is negative counts, and NaN, to be refused.
+        """
+        part = self.on_host.weights[first:last]
+        found = ~is_absent(part, self.no_edge)
+        # The first axis of one graph is that of its rows, of many it is theirs.
+        rows = np.arange(len(part) if part.ndim == 2 else self.n)
+        own = (..., rows, rows + (first if part.ndim == 2 else 0))
+        found[own] &= ~(part[own] >= 0)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

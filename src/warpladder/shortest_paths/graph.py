@@ -18,6 +18,7 @@ from warpladder.errors import (
     UnknownVertexError,
 )
 from warpladder.flags import as_flag
+from warpladder.formats.missing import is_missing, refuse_missing
 from warpladder.shortest_paths.dtypes import beyond_int64, distance_dtype, exact_array_of
 from warpladder.shortest_paths.edge_ends import (
     check_labels,
@@ -28,10 +29,10 @@ from warpladder.shortest_paths.edge_ends import (
     refuse_masked,
 )
 from warpladder.shortest_paths.forms import Edges, Matrix
-from warpladder.shortest_paths.frames import frame_labels, is_frame
+from warpladder.shortest_paths.frames import frame_labels, is_frame, refuse_gaps
 from warpladder.shortest_paths.no_edge import absent_value
 
-__all__ = ["Graph", "check_size", "refuse_masked_matrix"]
+__all__ = ["Graph", "check_size"]
 
 _NOT_LISTED = Edges(0, np.empty(0, np.int64), np.empty(0, np.int64), None, directed=True)
 
@@ -146,10 +147,11 @@ class Graph:
         ------
         InputError
             Lengths differ, an end is missing (None or NaN), an index is out of range, a weight is
-            NaN or -inf, labels repeat.
+            NaN or -inf, labels repeat or one is missing.
         InputTypeError
             Weights are not real numbers, all ends are whole numbers but not all integers, an entry
-            is masked, ``n`` is no integer, or ``directed`` is neither True nor False.
+            is masked, a weight is null or NA, ``n`` is no integer, or ``directed`` is neither True
+            nor False.
 
         Examples
         --------
@@ -204,7 +206,9 @@ class Graph:
         if checked is not None and checked.max(initial=0) == np.inf:
             finite = checked != np.inf
             u, v, checked = u[finite], v[finite], checked[finite]
-        return cls(Edges(n, u, v, checked, as_flag("directed", directed)), names)
+        edges = Edges(n, u, v, checked, as_flag("directed", directed))
+        check_size(edges, "weights")
+        return cls(edges, names)
 
     @classmethod
     def from_matrix(
@@ -233,7 +237,7 @@ class Graph:
         >>> Graph.from_matrix([[0, 4], [0, 0]], no_edge=0).edge_count
         1
         """
-        refuse_masked_matrix(matrix)
+        refuse_gaps(matrix)
         array = exact_array_of(matrix, "graph", "a matrix of weights")
         if array.size == 0 and array.ndim < 2:
             array = array.reshape(0, 0).astype(np.float64)
@@ -242,12 +246,12 @@ class Graph:
                 f"graph: a matrix of weights must be square, this has shape {array.shape}"
             )
         distance_dtype(array.dtype, "graph")
-        absent = absent_value(array.dtype, no_edge)
-        check_size(array, absent, "graph")
+        given = Matrix(array, absent_value(array.dtype, no_edge))
+        check_size(given, "graph")
         names = _as_labels(frame_labels(matrix) if labels is None and is_frame(matrix) else labels)
         if names is not None and len(names) != len(array):
             raise InputError(f"labels has {len(names)} entries for n = {len(array)} vertices")
-        return cls(Matrix(array, absent), names)
+        return cls(given, names)
 
     @cached_property
     def index_of(self) -> Mapping[Hashable, int]:
@@ -334,12 +338,14 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     # One by one pyarrow would give scalars of its own.
     labels = labels.to_pylist() if hasattr(labels, "to_pylist") else list(labels)
     seen: set[Hashable] = set()
-    for label in labels:
+    for index, label in enumerate(labels):
         try:
             is_known = label in seen
         except TypeError:
             raise InputTypeError(f"labels: {label!r} is not hashable") from None
         refuse_arrow_scalar(label, "labels")
+        if is_missing(label):
+            raise InputError(f"labels[{index}] is {label!r}; give the vertex a name")
         if is_known:
             raise InputError(f"labels: {label!r} appears twice")
         seen.add(label)
@@ -349,6 +355,7 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
 def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     if weights is None:
         return None
+    refuse_missing(weights, "weights", "leave these edges out, or fill them")
     refuse_masked(weights, "weights")
     array = exact_array_of(weights, "weights", "one weight for each edge")
     if array.shape != (m,):
@@ -358,7 +365,6 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     if m == 0 and array.dtype == np.float64 and not isinstance(weights, np.ndarray):
         return None
     distance_dtype(array.dtype, "weights")
-    check_size(array, np.uint64(2**64 - 1), "weights")
     if array.dtype.kind == "f":
         wrong = np.flatnonzero(np.isnan(array) | (array == -np.inf))
         if wrong.size:
@@ -369,22 +375,14 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     return array.copy()
 
 
-def refuse_masked_matrix(matrix: Any) -> None:
-    """Refuse masked arrays, by themselves or as rows, of which NumPy would take what is hidden."""
-    rows = matrix if isinstance(matrix, list | tuple) else [matrix]
-    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
-        raise InputTypeError(
-            "graph: masked arrays are not taken; fill them first, as in "
-            "matrix.astype(float).filled(np.inf)"
-        )
-
-
-def check_size(weights: NDArray[Any], absent: Any, name: str, number: int | None = None) -> None:
-    """Refuse weights, all but what means "no edge", that int64 does not hold.
+def check_size(given: Edges | Matrix, name: str, number: int | None = None) -> None:
+    """Refuse weights that count and that int64 does not hold.
 
     ``number`` is of the graph they are of, in a batch.
     """
-    if weights.dtype == np.uint64 and weights.size:
-        largest = weights.max(where=weights != absent, initial=0)
-        if largest > np.iinfo(np.int64).max:
+    weights, most = given.weights, np.iinfo(np.int64).max
+    # Most have none as large, and where they count takes longer to tell.
+    if weights is not None and weights.dtype == np.uint64 and weights.max(initial=0) > most:
+        largest = weights.max(where=given.counted(), initial=0)
+        if largest > most:
             raise DistanceOverflowError(beyond_int64(name, largest), graph=number)

@@ -20,8 +20,8 @@ from warpladder.formats.edges import DenseTable, EdgeTable
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dtypes import array_of, distance_dtype, exact_array_of
 from warpladder.shortest_paths.forms import Matrix
-from warpladder.shortest_paths.frames import is_frame
-from warpladder.shortest_paths.graph import Graph, check_size, refuse_masked_matrix
+from warpladder.shortest_paths.frames import is_frame, refuse_gaps
+from warpladder.shortest_paths.graph import Graph, check_size
 from warpladder.shortest_paths.no_edge import absent_value
 
 __all__ = ["as_graph", "from_networkx", "networkx_edges", "read_graph"]
@@ -60,7 +60,7 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
         )
     if isinstance(graph, list):
         _refuse_lists(graph)
-    refuse_masked_matrix(graph)
+    refuse_gaps(graph)
     array = exact_array_of(graph, "graph", "a matrix of weights")
     if array.dtype == object and array.ndim:
         odd = [entry for entry in array.flat if not isinstance(entry, Real)]
@@ -107,13 +107,13 @@ def _as_batch(given: Any, no_edge: float) -> Batch:
             f"graph: {type(given).__name__} is not taken for many graphs; give an array of shape "
             "(b, n, n)"
         )
-    refuse_masked_matrix(given)
+    refuse_gaps(given)
     # What is said of all of them, whatever their weights are.
     zeros = np.broadcast_to(np.zeros((), array.dtype), array.shape[1:])
     absent = Graph.from_matrix(zeros, no_edge=no_edge).no_edge
     if array.dtype == np.uint64:
         for number, matrix in enumerate(array):
-            check_size(matrix, absent, f"graph {number}", number)
+            check_size(Matrix(matrix, absent), f"graph {number}", number)
     return Batch(array, absent)
 
 
@@ -229,8 +229,9 @@ def _from_sparse(matrix: Any) -> Graph:
 def from_networkx(graph: Any, weight: str | Callable[..., Any] = "weight") -> Graph:
     """Return a `Graph` for a NetworkX graph; an edge without the attribute ``weight`` counts 1.
 
-    As in NetworkX ``weight`` may be a function instead: of both ends and the attributes of the edge
-    (of each of them by its key in a multigraph); None for what is to be no edge.
+    As for NetworkX's searches ``weight`` may be a function instead: of both ends and the attributes
+    of the edge (of each of them by its key in a multigraph); None for what is to be no edge. Of
+    NetworkX's Floyd-Warshall functions not all take one, which `networkx_backend` sees to.
     """
     labels = list(graph)
     index = {label: position for position, label in enumerate(labels)}

@@ -7,7 +7,8 @@ backend="warpladder")``, or ``NETWORKX_BACKEND_PRIORITY=warpladder`` for all cal
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,6 +67,13 @@ class Backend:
         return result.graph if isinstance(result, _Wrapped) else result
 
     @staticmethod
+    def can_run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool | str:
+        """Return whether a call can be answered, or why it is left to NetworkX."""
+        names = ("G", "nodelist", "weight") if name == "floyd_warshall_numpy" else ("G", "weight")
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        return _obstacle(name, given.get("weight")) or True
+
+    @staticmethod
     def floyd_warshall_numpy(
         graph: Any, nodelist: Sequence[Hashable] | None = None, weight: _Weight = "weight"
     ) -> Any:
@@ -79,7 +87,7 @@ class Backend:
                 raise nx.NetworkXError("nodelist must name every node of the graph once")
             if strange := set(nodelist) - set(known):
                 raise nx.NetworkXError(f"Nodes {strange} in nodelist is not in G")
-        answer = _solve(known, weight, next_hops=False)
+        answer = _solve("floyd_warshall_numpy", known, weight)
         dist = answer.with_infinities().astype(np.float64)
         if nodelist is None:
             return dist
@@ -90,7 +98,7 @@ class Backend:
     @staticmethod
     def floyd_warshall(graph: Any, weight: _Weight = "weight") -> dict[Any, dict[Any, Any]]:
         """Return distances as dictionaries by source and target."""
-        return _by_label(_solve(Backend.convert_to_nx(graph), weight, next_hops=False))
+        return _by_label(_solve("floyd_warshall", Backend.convert_to_nx(graph), weight))
 
     @staticmethod
     def floyd_warshall_predecessor_and_distance(
@@ -100,7 +108,8 @@ class Backend:
         from warpladder.shortest_paths.intake import networkx_edges
 
         asked = Backend.convert_to_nx(graph)
-        answer = _solve(asked, weight, next_hops=True)
+        name = "floyd_warshall_predecessor_and_distance"
+        answer = _solve(name, asked, weight, next_hops=True)
         labels = answer.graph.labels or ()
         predecessors = {
             source: {labels[j]: labels[via] for j, via in enumerate(row) if via >= 0}
@@ -116,13 +125,32 @@ class Backend:
         return {u: row for u, row in predecessors.items() if row}, dist
 
 
-def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
+def _obstacle(name: str, weight: Any) -> str:
+    """Return why a call of one of NetworkX's functions is left to it, or nothing."""
+    import networkx as nx
+
+    if not callable(weight):
+        return ""
+    # Else it looks for an attribute of that key, which no edge has, so that each of them counts 1.
+    version = re.match(r"(\d+)\.(\d+)", nx.__version__)
+    if version and (int(version[1]), int(version[2])) >= (3, 7) and name != "floyd_warshall_numpy":
+        return ""
+    return (
+        f"weight: {name} of NetworkX {nx.__version__} takes no function, and counts every edge 1; "
+        "give each edge an attribute of what the function returns, and its key as weight"
+    )
+
+
+def _solve(name: str, graph: Any, weight: _Weight, *, next_hops: bool = False) -> ShortestPaths:
     import networkx as nx
 
     from warpladder.errors import InputError, InputTypeError, NegativeCycleError
     from warpladder.shortest_paths.api import shortest_paths
     from warpladder.shortest_paths.intake import from_networkx
 
+    if obstacle := _obstacle(name, weight):
+        # NetworkX does not ask `can_run` where this backend alone was asked for.
+        raise NotImplementedError(obstacle)
     try:
         known = from_networkx(graph, weight)
         # NetworkX's matrices are float64, whatever floats of NumPy the weights are.

@@ -171,25 +171,25 @@ def weights_as(
             dist = np.full((n, n), no_path, dtype)
             weights = np.ones(given.sources.size, dtype)
             if listed is not None:
-                weights = _convert(listed, dtype, listed == np.inf, number)
+                weights = _convert(listed, dtype, given.counted(), number)
             scatter_edges(given.sources, given.targets, weights, not given.directed, dist)
             return dist, no_path, True
         case Matrix() | Batch():
             weights = given.on_host.weights
             if weights.dtype != dtype:
-                return _convert(weights, dtype, ~given.present, number), no_path, True
+                return _convert(weights, dtype, given.counted(), number), no_path, True
             contiguous = np.ascontiguousarray(weights)
             is_copy = contiguous is not weights and contiguous.base is None
             return contiguous, given.no_edge, is_copy
 
 
 def _convert(
-    weights: NDArray[Any], dtype: np.dtype[Any], absent: NDArray[np.bool_], number: int | None
+    weights: NDArray[Any], dtype: np.dtype[Any], counted: NDArray[np.bool_], number: int | None
 ) -> NDArray[Any]:
-    """Return weights in another dtype, with "no edge" where they are absent."""
-    kept = weights[~absent]
+    """Return weights in another dtype, with "no edge" where they do not count."""
+    kept = weights[counted]
     if kept.dtype.kind == "f" and not np.isfinite(kept).all():
-        place = np.argwhere(~absent & ~np.isfinite(weights))[0].tolist()
+        place = np.argwhere(counted & ~np.isfinite(weights))[0].tolist()
         raise InputError.of_graph(number, _not_a_weight(place, weights[tuple(place)]))
     if dtype.kind == "i" and kept.size:
         if kept.dtype.kind == "f" and not np.array_equal(kept, np.trunc(kept)):
@@ -205,7 +205,7 @@ def _convert(
             raise DoesNotFitError(f"there is a weight of {largest:g} in size")
     converted = np.full(weights.shape, outer_no_path(dtype), dtype)
     with np.errstate(under="ignore"):
-        np.copyto(converted, weights, where=~absent, casting="unsafe")
+        np.copyto(converted, weights, where=counted, casting="unsafe")
     return converted
 
 

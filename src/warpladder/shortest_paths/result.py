@@ -167,7 +167,8 @@ class ShortestPaths:
         """Return the distances as a DataFrame with the labels on both axes.
 
         Integer distances become nullable integers, with ``<NA>`` where there is no path; where some
-        are unbounded, floating-point numbers.
+        are unbounded, floating-point numbers. `shortest_paths` does not take ``<NA>`` for "no
+        edge", as it may be any gap: give it ``frame.fillna(-1)`` and ``no_edge=-1``, say.
 
         Raises
         ------

@@ -17,7 +17,6 @@ from warpladder.device.foreign import numpy_dtype
 from warpladder.errors import InputError
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.forms import Edges, Matrix
-from warpladder.shortest_paths.no_edge import is_absent
 
 __all__ = ["holds_all", "remark_on_rounding"]
 
@@ -64,13 +63,9 @@ def remark_on_rounding(given: Edges | Matrix | Batch, dtype: np.dtype[Any]) -> s
     """
     if given.weights is None or holds_all(numpy_dtype(given.weights), dtype):
         return ""
-    weights: Any
-    match given:
-        case Edges(weights=weights):
-            absent = np.inf
-        case Matrix() | Batch():
-            weights, absent = given.on_host.weights, given.no_edge
-    at = _first_rounded(weights, absent, dtype) if weights.size else None
+    there = given if isinstance(given, Edges) else given.on_host
+    weights: Any = there.weights
+    at = _first_rounded(there, dtype) if weights.size else None
     if at is None:
         return ""
     value = weights[at].item()
@@ -89,16 +84,14 @@ def remark_on_rounding(given: Edges | Matrix | Batch, dtype: np.dtype[Any]) -> s
     )
 
 
-def _first_rounded(
-    weights: NDArray[Any], absent: Any, dtype: np.dtype[Any]
-) -> tuple[int, ...] | None:
+def _first_rounded(given: Edges | Matrix | Batch, dtype: np.dtype[Any]) -> tuple[int, ...] | None:
+    weights: Any = given.weights
     # In parts: what is compared takes more memory than the weights.
     step = max(1, _NUMBERS_AT_A_TIME * len(weights) // weights.size)
     for start in range(0, len(weights), step):
-        part = weights[start : start + step]
-        changed = _changed(part, dtype)
+        changed = _changed(weights[start : start + step], dtype)
         if changed.any():
-            changed &= ~is_absent(part, absent)
+            changed &= given.counted(start, start + step)
         if changed.any():
             first, *rest = np.unravel_index(int(np.argmax(changed)), changed.shape)
             return (start + int(first), *map(int, rest))

@@ -264,8 +264,8 @@ def _extreme_weights(given: Edges) -> tuple[Any, Any]:
     """Return the lightest and the heaviest weight, as numbers of Python, which do not overflow."""
     if given.weights is None:
         return 1, 1
-    finite = given.weights[given.weights != np.inf]
-    return finite.min(initial=0).item(), finite.max(initial=0).item()
+    counted = given.weights[given.counted()]
+    return counted.min(initial=0).item(), counted.max(initial=0).item()
 
 
 def _bytes_per_worker(n: int, lanes: np.dtype[Any], next_hops: bool) -> int:
