@@ -168,11 +168,11 @@ def reduce(
     An array on a GPU is reduced where it is, without a copy, on the stream that its library works
     on. Results that have axes are made there and not waited for, but for operations that may be
     refused when the numbers are seen. A call like one before, on arrays laid out alike, finds its
-    kernel again; `reduce.prepare` makes one that can be part of a CUDA graph. An array of the host would have to cross a bus that is slower than
-    the CPU reads memory, so ``"auto"`` leaves it to the CPU; ``"cuda"`` sends it through
-    page-locked memory in tiles, and it may be larger than the memory of the GPU. The order in which
-    a GPU adds depends on shape and strides, not on the GPU; it is not the CPU's, so that sums of
-    floats differ within the bounds below.
+    kernel again; `reduce.prepare` makes one that can be part of a CUDA graph. An array of the host
+    would have to cross a bus that is slower than the CPU reads memory, so ``"auto"`` leaves it to
+    the CPU; ``"cuda"`` sends it through page-locked memory in tiles, and it may be larger than the
+    memory of the GPU. The order in which a GPU adds depends on shape and strides, not on the GPU;
+    it is not the CPU's, so that sums of floats differ within the bounds below.
 
     With u half a unit in the last place of 1 (2^-24 for float32, 2^-53 for float64) and S the sum
     of absolute values, the error of a sum is at most
