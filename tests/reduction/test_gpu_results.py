@@ -501,6 +501,7 @@ class Stand:
     # ruff: noqa: ARG002 - a `Library` has these arguments
 
     makes_on_stream = True
+    may_be_read_only = False
 
     def __init__(self, device: SimulatedDevice) -> None:
         self.own = device
@@ -666,6 +667,75 @@ def test_a_result_is_not_left_in_what_is_read(gpu: SimulatedDevice, library: Sta
         # The first row of a mask for the columns.
         found = wl.reduce(values, "any", axis=0, where=mask, out=mask[0])
         assert found.copy_to_host().tolist() == [True, False]
+
+
+def test_results_of_a_kept_call_that_share_memory_are_refused(
+    gpu: SimulatedDevice, library: Stand
+) -> None:
+    there, a, b = (
+        gpu.to_device(np.arange(6.0).reshape(3, 2)),
+        gpu.empty(3, "f8"),
+        gpu.empty(3, "f8"),
+    )
+    for _ in range(2):
+        wl.reduce(there, ("sum", "max"), axis=1, out=(a, b))
+        assert (a.copy_to_host().tolist(), b.copy_to_host().tolist()) == ([1, 5, 9], [1, 3, 5])
+        with pytest.raises(InputError, match="two operations cannot share memory"):
+            wl.reduce(there, ("sum", "max"), axis=1, out=(a, a))
+
+
+@pytest.mark.parametrize(
+    ("values", "op", "options"),
+    [
+        ([[0.0, 1], [2, 3]], "sum", {"initial": 2**63}),
+        ([[0.0, 1], [2, 3]], "max", {"initial": 2**64 - 1}),
+        ([[1.0, 2], [3, 4]], ("prod", "min"), {"initial": 1e30}),
+        (np.array([[2**63, 1], [2, 3]], "u8"), ("sum", "max"), {"initial": 2**63 + 5}),
+        (np.array([[2**63, 1], [2, 3]], "u8"), "sum", {"initial": 2**63, "dtype": "f8"}),
+        ([[-5, 1], [2, 3]], "sum", {"initial": 2**63, "dtype": "f8"}),
+        ([[1.0, 2.0]], "prod", {"initial": -0.0}),
+        ([[1.0, 2.0]], "prod", {"initial": 0.0}),
+        ([[1.0, 2.0]], "max", {"initial": np.nan}),
+    ],
+    ids=str,
+)
+def test_numbers_that_come_before(
+    gpu: SimulatedDevice, library: Stand, values: Any, op: Any, options: Any
+) -> None:
+    here = np.asarray(values)
+    for first in (options["initial"], -options["initial"] if options["initial"] == 0 else None):
+        given = dict(options) if first is None else options | {"initial": first}
+        for _ in range(2):
+            found = wl.reduce(gpu.to_device(here), op, axis=1, **given)
+            wanted = wl.reduce(here, op, axis=1, device="cpu", **given)
+            many = (lambda each: each) if isinstance(op, tuple) else (lambda each: (each,))
+            for one, other in zip(many(found), many(wanted), strict=True):
+                np.testing.assert_array_equal(host(one), other)
+                np.testing.assert_array_equal(np.signbit(host(one)), np.signbit(other))
+    assert len(ready._ready) <= 2
+
+
+def test_arrays_without_dimensions_beside_masks(gpu: SimulatedDevice) -> None:
+    there = gpu.to_device(np.array(3.0))
+    assert wl.reduce(there, where=np.array(True), device=gpu) == 3
+    with pytest.raises(InputError, match="mask"):
+        wl.reduce(there, "max", where=np.array(False), device=gpu)
+
+
+def test_arrays_on_other_streams_are_asked_anew(gpu: SimulatedDevice, library: Stand) -> None:
+    there = gpu.to_device(np.ones((2, 3)))
+    mask, out = gpu.to_device(np.ones((2, 3), bool)), gpu.empty(2, "f8")
+    given = (there, "sum", 1, "fast", 0, False, "auto")
+    assert ready.key_of(*given, (mask, None, None, out)) is not None
+    look = library.look
+    for late in (mask, out):
+        library.look = lambda array, late=late: (3 * (array is late), look(array)[1])
+        assert ready.key_of(*given, (mask, None, None, out)) is None
+    library.look = look
+    # Some may be read-only, which their layout does not tell.
+    library.may_be_read_only = True
+    assert ready.key_of(*given, (mask, None, None, out)) is None
+    assert ready.key_of(*given, (mask, None, None, None)) is not None
 
 
 def test_what_a_mask_leaves_of_extrema(gpu: SimulatedDevice, library: Stand) -> None:

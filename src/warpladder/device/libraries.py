@@ -30,9 +30,12 @@ class Library(Protocol):
     makes_on_stream
         Whether what `maker` makes is for the stream on which the library works, whichever that is;
         else for the default stream.
+    may_be_read_only
+        Whether arrays may be, which `look` does not tell.
     """
 
     makes_on_stream: bool
+    may_be_read_only: bool
 
     def look(self, array: Any) -> tuple[int, Hashable] | None:
         """Return what `stream` does, and all that a launch depends on but for the address.
@@ -72,6 +75,7 @@ _known: dict[type, Library | None] = {}
 
 class _Torch:
     makes_on_stream = True
+    may_be_read_only = False
 
     def __init__(self) -> None:
         self._torch = torch = sys.modules["torch"]
@@ -107,6 +111,7 @@ class _Torch:
 
 class _CuPy:
     makes_on_stream = True
+    may_be_read_only = False
 
     def __init__(self) -> None:
         self._cupy = sys.modules["cupy"]
@@ -134,6 +139,7 @@ class _CuPy:
 
 class _Ours:
     makes_on_stream = False
+    may_be_read_only = False
 
     def look(self, array: Any) -> tuple[int, Hashable] | None:
         return 0, (array.dtype, array.shape, array.strides, array.device.index)
@@ -156,6 +162,7 @@ class _Any:
     """Arrays of Numba, and whatever describes itself."""
 
     makes_on_stream = False
+    may_be_read_only = True
 
     def look(self, array: Any) -> tuple[int, Hashable] | None:
         # Subclasses of PyTorch's tensors have it on the host too, where it raises, and it raises

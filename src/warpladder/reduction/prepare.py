@@ -179,16 +179,16 @@ def prepare(
     ------
     InputError, InputTypeError
         ``like`` is not on a GPU or is empty; an operation needs the host: an `AssociativeOp`, under
-        ``"reproducible"`` what skips NaNs, variances, ``l2`` and means of float64, and what may be
-        refused when the numbers are seen, ``nanargmin``, ``nanargmax`` and a ``ptp`` of integers
-        that its dtype may not hold; or what `reduce` refuses.
+        ``"reproducible"`` all but sums and means, or ``l1`` alone, of all elements, and means of
+        float64, and what may be refused when the numbers are seen, ``nanargmin``, ``nanargmax`` and
+        a ``ptp`` of integers that its dtype may not hold; or what `reduce` refuses.
     UnsupportedKernelError
         Numba cannot compile the kernel, which is done here.
 
     Notes
     -----
     Cost: compiling where that was not done before, and memory of the GPU for what pieces of long
-    rows leave, at most some megabytes.
+    rows leave, at most some megabytes; of exact sums half a kilobyte for each long row.
 
     Examples
     --------

@@ -71,19 +71,24 @@ def key_of(
         kind = tuple(map(type, axis))
     if others is not None:
         where, dtype, initial, out = others
-        mask, outs = _layouts((where,), library), _layouts(out, library)
-        if mask is None or outs is None:
+        mask, outs = _layouts((where,), library, stream), _layouts(out, library, stream)
+        if mask is None or outs is None or (out is not None and library.may_be_read_only):
             return None
-        others = mask, dtype, (type(initial), initial), outs
+        # By their words 0.0 and -0.0 are two numbers, and NaN is one.
+        first = repr(initial) if type(initial) in _NUMBERS else None
+        others = mask, dtype, (type(initial), first), outs
     return (library, stream, layout, *given, type(op), kind, type(ddof), type(keepdims), others)
 
 
-def _layouts(arrays: Any, library: Library) -> tuple[Any, ...] | None:
-    """Return how an array, or some in a tuple, are laid out; None of what is not of a library."""
+def _layouts(arrays: Any, library: Library, stream: int) -> tuple[Any, ...] | None:
+    """Return how an array, or some in a tuple, are laid out.
+
+    None of what is not of a library, or is not on the stream that this one works on.
+    """
     layouts: list[Any] = []
     for array in arrays if type(arrays) is tuple else (arrays,):
         looks = None if array is None or library_of(array) is not library else library.look(array)
-        if array is not None and looks is None:
+        if array is not None and (looks is None or looks[0] != stream):
             return None
         layouts.append(looks and looks[1])
     # One array, and a tuple of it, are not the same.

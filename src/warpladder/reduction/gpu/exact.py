@@ -111,11 +111,14 @@ def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
 
 
 @cache
-def exact_kernel(spec: ExactSpec, limbs: int, levels: Levels | None, leave: Any) -> Any:
+def exact_kernel(
+    spec: ExactSpec, limbs: int, levels: Levels | None, leave: Any, *, split: bool
+) -> Any:
     """Return the kernel that adds up to ``limbs`` limbs, with what is no number in the last.
 
-    Called as that of `walk.along`; the states are zeros, a line for each row, and are zeros again
-    afterwards. What is left of a row are its limbs, after `carry`, in place of its states.
+    Called as that of `walk.along`; the states are zeros, a line for each row where these are
+    ``split``, and are zeros again afterwards. What is left of a row are its limbs, after `carry`,
+    in place of its states.
     """
     least = _SHORT_BATCH if has_short_numbers(spec) else _BATCH
     size = max(least, WIDE_BYTES // np.dtype(spec.values).itemsize)
@@ -167,19 +170,23 @@ def exact_kernel(spec: ExactSpec, limbs: int, levels: Levels | None, leave: Any)
             if t == 0:
                 carry(of_block)
             cuda.syncthreads()
-            for i in range(t, limbs - 1, THREADS):
-                if of_block[i] != 0:
-                    cuda.atomic.add(states, (row, i), of_block[i])
-            if t == 0 and of_block[limbs - 1] != 0:
-                cuda.atomic.or_(states, (row, limbs - 1), of_block[limbs - 1])
-            if draw_ticket(tickets, row, pieces):
-                for i in range(t, limbs, THREADS):
-                    of_block[i] = states[row, i]
-                    states[row, i] = 0
-                cuda.syncthreads()
+            if not split:
                 if t == 0:
-                    carry(of_block)
                     leave(results, target(place, row), of_block, 0, length, option)
+            else:
+                for i in range(t, limbs - 1, THREADS):
+                    if of_block[i] != 0:
+                        cuda.atomic.add(states, (row, i), of_block[i])
+                if t == 0 and of_block[limbs - 1] != 0:
+                    cuda.atomic.or_(states, (row, limbs - 1), of_block[limbs - 1])
+                if draw_ticket(tickets, row, pieces):
+                    for i in range(t, limbs, THREADS):
+                        of_block[i] = states[row, i]
+                        states[row, i] = 0
+                    cuda.syncthreads()
+                    if t == 0:
+                        carry(of_block)
+                        leave(results, target(place, row), of_block, 0, length, option)
             # Limbs are read to the end before those of the next piece are cleared.
             cuda.syncthreads()
             item += cuda.gridDim.x

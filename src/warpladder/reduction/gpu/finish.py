@@ -37,6 +37,8 @@ __all__ = [
     "refuses_when_seen",
 ]
 
+# A kernel takes integers of 64 bits with a sign.
+_MOST = np.iinfo(np.int64).max
 _ONE_EXACT_SUM = ({"total"}, {"absolute"})
 
 
@@ -50,7 +52,7 @@ def finished_there(plan: Plan) -> bool:
     if len(plan.parts) != 1:
         return False
     (part,) = plan.parts
-    if plan.initial is not None and not isinstance(part, FoldPart):
+    if plan.initial is not None and not (isinstance(part, FoldPart) and _fits_an_option(plan)):
         return False
     if isinstance(part, ExactPart):
         return part.wanted in _ONE_EXACT_SUM
@@ -60,6 +62,13 @@ def finished_there(plan: Plan) -> bool:
         isinstance(request.op, Op) and _refusal(request, dtype, plan) != "unknown"
         for request, dtype in _results_of(plan)
     )
+
+
+def _fits_an_option(plan: Plan) -> bool:
+    """Tell whether a kernel can be given what comes before the elements, see `option_of`."""
+    first = plan.initial
+    is_long = first.dtype.kind != "f" and first > _MOST
+    return not is_long or all(dtype.kind == "u" for dtype in plan.dtypes)
 
 
 def refuses_when_seen(plan: Plan) -> bool:
@@ -116,8 +125,8 @@ def option_of(plan: Plan, ddof: float) -> int | float:
     if plan.initial is None:
         return float(ddof)
     first = plan.initial.item()
-    # A kernel takes integers of 64 bits with a sign.
-    return (int(first) + (1 << 63)) % (1 << 64) - (1 << 63) if isinstance(first, int) else first
+    # Of unsigned results a larger one has the same bits.
+    return first - (1 << 64) if isinstance(first, int) and first > _MOST else first
 
 
 def leave_results(plan: Plan) -> Any:

@@ -168,7 +168,7 @@ def matrix_of(
     rows, length = prod(shape[:kept]), prod(shape[kept:])
     inner, levels = prod(shape[split:kept]) if split else 0, None
     fields = [field for array in turned if (field := _field(array, kept, split)) is not None]
-    if len(fields) < len(turned) or _is_read_apart(turned[0], split):
+    if len(fields) < len(turned) or (split and _is_read_apart(turned[0], split)):
         inner, (levels, fields) = 0, _nested(turned, kept)
     marks = fields[1] if mask is not None else None
     return Matrix(fields[0], marks, rows, length, inner, flat.offset, levels, mask_below)

@@ -207,13 +207,14 @@ def _exact_walk(
     # By a batch of one element no row is short enough to share a block.
     pieces = pieces_of(count, max(length, THREADS), 1, 1, batch=1)
     each, size = pieces.each, pieces.length
-    limbs = part.limbs_of(term)
-    sums = workspace.zeros(device, ("sums", limbs), (count, limbs), np.int64)
+    limbs, split = part.limbs_of(term), each > 1
+    # Half a kilobyte for each: rows of one piece do without.
+    sums = workspace.zeros(device, ("sums", limbs), (count if split else 1, limbs), np.int64)
     given = (
         values.data, values.place, marks.data, marks.place, (count, inner, length, each, size), 0,
-        sums, workspace.zeros(device, "tickets", count, np.int32),
+        sums, workspace.zeros(device, "tickets", count if split else 1, np.int32),
     )  # fmt: skip
-    kernel = exact_kernel(part.spec_of(term), limbs, levels, leave)
+    kernel = exact_kernel(part.spec_of(term), limbs, levels, leave, split=split)
     return Walk(kernel, min(count * each, _MOST_BLOCKS), given)
 
 

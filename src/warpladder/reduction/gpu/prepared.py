@@ -165,7 +165,7 @@ class Bound:
     def for_options(self, library: Library, shape: tuple[int, ...], answer: Answer) -> Call:
         """Return a function of such an array, a stream, a mask and arrays for results, or None.
 
-        It gives None, too, where results would go into memory that is read.
+        It gives None, too, where results would go into memory that is read, or into each other's.
         """
         makers = [library.maker(shape, dtype) for dtype in self.dtypes]
 
@@ -182,22 +182,25 @@ class Bound:
             else:
                 results = list(out) if isinstance(out, tuple) else [out]
             places = [library.memory(result) for result in results]
-            if out is not None and self._would_be_read([first, marks], places, prod(shape)):
+            if out is not None and self._share_memory([first, marks], places, prod(shape)):
                 return None
             return answer(results) if self.into(first, places, stream, False, marks) else None
 
         return call
 
-    def _would_be_read(self, read: Sequence[Any], places: Sequence[Any], count: int) -> bool:
-        """Tell whether memory for so many results each, as a launch takes it, is also read."""
-        for begin, extent in zip(read, self._extents, strict=False):
-            for place, dtype in zip(places, self.dtypes, strict=True):
+    def _share_memory(self, read: Sequence[Any], places: Sequence[Any], count: int) -> bool:
+        """Tell whether memory for so many results each is also read, or that of other results."""
+        used = list(zip(read, self._extents, strict=False))
+        for place, dtype in zip(places, self.dtypes, strict=True):
+            extent = count * dtype.itemsize
+            for begin, other in used:
                 if not isinstance(begin, int):
                     # Of the simulated device there are no addresses.
                     if place.buffer is begin.buffer:
                         return True
-                elif place < begin + extent and begin < place + count * dtype.itemsize:
+                elif place < begin + other and begin < place + extent:
                     return True
+            used.append((place, extent))
         return False
 
     def for_arrays(self, library: Library, shape: tuple[int, ...], answer: Answer) -> Call:
