@@ -4,8 +4,8 @@ Of a `layout.Matrix` that is regular, an element is a step from the one before. 
 rows, and the elements of each, lie at several distances, as those of the middle of an image do, or
 of a channel of many images. Its fields then have a length and a jump for each level, the innermost
 last, and a thread goes from one of its elements to the next as an odometer counts: it adds the
-digits of the number of threads to its own, and where one is full carries to the level above. That
-is an addition and a comparison for each level, where a division would take as long as twenty.
+digits of the number of threads to its own, and where one is full carries to the level above: an
+addition and a comparison for each level, in place of a division.
 
 Rows are counted in the order in which they lie in memory, so that neighbouring threads read
 neighbours; where a row's result goes has jumps of its own.
