@@ -97,6 +97,7 @@ bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figur
 	$(BIN)/python benchmarks/gpu_hop_counts.py --out benchmarks/results $(if $(GRAPHS),--graphs $(GRAPHS))
 	$(BIN)/python benchmarks/gpu_reduction.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_calls.py --out benchmarks/results
+	$(BIN)/python benchmarks/gpu_calls.py --out benchmarks/results --drawn 150 --seconds 120
 	$(BIN)/python benchmarks/gpu_overlap_join.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_advection.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_launch.py --out benchmarks/results

@@ -17,7 +17,7 @@ from warpladder.device import crew
 from warpladder.errors import InputError
 from warpladder.reduction.cpu import engine as cpu
 from warpladder.reduction.cpu import jobs
-from warpladder.reduction.gpu import finish
+from warpladder.reduction.gpu import made
 from warpladder.reduction.memory import layout
 from warpladder.reduction.memory.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
@@ -160,7 +160,7 @@ def test_means_of_more_integers_than_memory_holds(dtype, values):
         states = plan.merged(states, [state.copy() for state in states])
     assert plan.finish(states, 1, 2 << 40, 0) == [sum(values) / 2]
     (state,) = states
-    assert finish._mean_of_whole.py_func(state.view(np.recarray), 0, 0, 0) == sum(values) / 2
+    assert made._mean_of_whole.py_func(state.view(np.recarray), 0, 0, 0) == sum(values) / 2
 
 
 LAYOUTS = {

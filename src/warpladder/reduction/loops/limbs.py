@@ -222,5 +222,5 @@ def nearest(limbs: Any) -> Any:
     whole, below = mantissa >> dropped, mantissa & (2 * half - 1)
     if below > half or (below == half and (rest != 0 or whole & 1)):
         whole += 1
-    found = math.ldexp(np.float64(whole), exponent - kept + 1)
+    found = math.ldexp(np.float64(whole), int(exponent - kept + 1))
     return -found if is_negative else found
