@@ -317,10 +317,14 @@ def test_axes_that_are_turned(
     [
         # A thread's next element is whole runs farther, or part of one; rows of one element.
         ((3, 2, 300), (0, 2)),
-        ((70, 33, 5), (0, 2)),
         ((5, 2, 6, 2, 7), (0, 2, 4)),
         ((40, 1, 33, 2), (0, 1, 3)),
-        *large(((513, 3, 31), (0, 2)), ((2, 3, 4, 5, 6, 7), (1, 3, 5)), ((9, 257, 2, 3), (1, 3))),
+        *large(
+            ((70, 33, 5), (0, 2)),
+            ((513, 3, 31), (0, 2)),
+            ((2, 3, 4, 5, 6, 7), (1, 3, 5)),
+            ((9, 257, 2, 3), (1, 3)),
+        ),
     ],
 )
 def test_elements_at_several_distances(

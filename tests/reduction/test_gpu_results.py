@@ -558,7 +558,7 @@ _MASK = np.random.default_rng(3).random((6, 3, 10)) < 0.6
 _MASK[:, 1] = True
 
 
-@pytest.mark.parametrize("axis", [1, (0, 2), *large(None, ((0, 1),), ((0, 1, 2),))])
+@pytest.mark.parametrize("axis", [(0, 2), *large(1, None, ((0, 1),), ((0, 1, 2),))])
 @pytest.mark.parametrize(
     ("op", "options"),
     [
@@ -617,10 +617,10 @@ def test_calls_with_options_are_kept(
             np.testing.assert_allclose(host(one), other, rtol=2e-6)
 
 
-@pytest.mark.parametrize("axis", [1, (0, 2), *large(0, None, ((0, 1),))])
+@pytest.mark.parametrize("axis", [(0, 2), *large(0, 1, None, ((0, 1),))])
 @pytest.mark.parametrize(
     ("op", "dtype"),
-    [("sum", "f4"), (("mean", "sum"), "f8"), *large(("l1", "f8"), ("mean", "f2"), ("mean", "i8"))],
+    [("sum", "f4"), *large((("mean", "sum"), "f8"), ("l1", "f8"), ("mean", "f2"), ("mean", "i8"))],
 )
 def test_exact_sums_are_rounded_there(
     gpu: SimulatedDevice,
@@ -688,11 +688,11 @@ def test_results_of_a_kept_call_that_share_memory_are_refused(
     ("values", "op", "options"),
     [
         ([[0.0, 1], [2, 3]], "sum", {"initial": 2**63}),
-        ([[0.0, 1], [2, 3]], "max", {"initial": 2**64 - 1}),
-        ([[1.0, 2], [3, 4]], ("prod", "min"), {"initial": 1e30}),
+        *large(([[0.0, 1], [2, 3]], "max", {"initial": 2**64 - 1})),
+        *large(([[1.0, 2], [3, 4]], ("prod", "min"), {"initial": 1e30})),
         (np.array([[2**63, 1], [2, 3]], "u8"), ("sum", "max"), {"initial": 2**63 + 5}),
         (np.array([[2**63, 1], [2, 3]], "u8"), "sum", {"initial": 2**63, "dtype": "f8"}),
-        ([[-5, 1], [2, 3]], "sum", {"initial": 2**63, "dtype": "f8"}),
+        *large(([[-5, 1], [2, 3]], "sum", {"initial": 2**63, "dtype": "f8"})),
         ([[1.0, 2.0]], "prod", {"initial": -0.0}),
         ([[1.0, 2.0]], "prod", {"initial": 0.0}),
         ([[1.0, 2.0]], "max", {"initial": np.nan}),
