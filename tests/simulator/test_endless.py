@@ -149,6 +149,24 @@ def has_loops_of_fewer_variables_behind(a, out, n):
     out[t] = high
 
 
+def ends_by_a_count_or_by_memory(a, out, n):
+    """Stores seldom, finds the same in memory all the time, and ends by its own count."""
+    t, j = cuda.grid(1), 0
+    while True:
+        j += 1
+        if j % 6 == 0 and n == 64:
+            out[t] += 0.5
+        if a[t] < 0 or j == 60_000:
+            break
+
+
+def counts_up_to_what_memory_holds(a, out, n):
+    t, j = cuda.grid(1), 0
+    while a[t] * 5 > j:
+        j += 1
+    out[t] = j
+
+
 def waits_and_counts(a, out, n):
     """Another block writes what these wait for, when they have stored thousands of times."""
     if cuda.blockIdx.x == 0:
@@ -172,6 +190,8 @@ def waits_and_counts(a, out, n):
         (has_a_long_loop_inside_one_that_ends_otherwise, 9000),
         (has_long_loops_beside_ways_back, 13498.5),
         (has_loops_of_fewer_variables_behind, 60_002),
+        (ends_by_a_count_or_by_memory, 5000),
+        (counts_up_to_what_memory_holds, 45_000),
     ],
     ids=lambda one: getattr(one, "__name__", None),
 )
@@ -180,6 +200,21 @@ def test_a_loop_that_ends_late_is_none(kernel: Any, first: int, schedule: str) -
     kernel_there = simulate(kernel, schedule=schedule)
     kernel_there[1, 64](np.full(64, 9000, np.float32), out, np.int64(64))
     assert out[0] == first
+
+
+def test_who_waits_ever_longer_for_what_nobody_writes_is_told() -> None:
+    """The pause grows, but no turn of it decides whether the next one comes."""
+
+    def backs_off(out, n):
+        pause, tries = 1, 0
+        while cuda.atomic.add(out, 63, 0) == 0:
+            for _ in range(pause):
+                tries += 1
+            pause = min(2 * pause, n)
+        out[0] = tries
+
+    with pytest.raises(KernelFaultError, match=r"livelock: .* written by nobody"):
+        simulate(backs_off)[1, 32](np.zeros(64, np.float32), np.int64(64))
 
 
 def test_others_may_end_a_loop_by_a_way_to_its_exit() -> None:

@@ -58,6 +58,7 @@ class Batch(BatchState):
                 if self.converged >= AT_BLOCK:
                     return "done" if self.converged >= EXITED else "grid"
                 if self._run_together():
+                    self._nobody_else()
                     return "stuck"
                 continue
             chosen = self._choose()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from warpladder.simulator.execution.state import BatchState
 from warpladder.simulator.machine.program import Block, Site
-from warpladder.simulator.machine.values import same
+from warpladder.simulator.machine.values import kept, same
 
 __all__ = ["EndlessWatch"]
 
@@ -62,7 +62,7 @@ class EndlessWatch:
         self._steps = steps = self._steps + 1
         if self._seen is None:
             if steps >= self._next_look and block.steering is not None:
-                values = tuple(_kept(batch.environment[slot]) for slot in block.steering)
+                values = tuple(kept(batch.environment[slot]) for slot in block.steering)
                 self._seen = _Seen(block, batch.converged, batch.counters.copy(), values)
                 self._last, self._telling, self._turns = steps, 0, 0
                 self._until = steps + max(steps // _SHARE, _LEAST_WATCHED)
@@ -92,8 +92,3 @@ class EndlessWatch:
                 self._telling = place
                 return False
         return np.array_equal(seen.counters, batch.counters)
-
-
-def _kept(value: Any) -> Any:
-    """Return a value that stays, where that of a variable may be changed in place."""
-    return value.copy() if isinstance(value, np.ndarray) else value

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from warpladder.simulator.execution.reads import ReadLog
 from warpladder.simulator.execution.state import BatchState
 from warpladder.simulator.machine.program import Block
-from warpladder.simulator.machine.values import same
+from warpladder.simulator.machine.values import kept, same
 
 __all__ = ["SpinWatch"]
 
@@ -40,12 +40,15 @@ class SpinWatch:
     proven
         Whether the threads that last gave up their turn were exactly where they had been.
     idle_steps
-        Steps spent by threads that were under suspicion, since memory last changed.
+        Steps spent by threads that were under suspicion, since memory last changed or they had
+        other values of what decides when they leave their loop.
     """
 
     def __init__(self, batch: BatchState) -> None:
         self.proven = False
         self.idle_steps = 0
+        #: Where they gave up their turn, and what they had of that.
+        self._waited_by: dict[int, tuple[Any, ...]] = {}
         self.ran: NDArray[np.bool_] | None = None
         self._reads = ReadLog()
         #: The variable by which a step was last told from the state kept: mostly the next is, too.
@@ -76,10 +79,10 @@ class SpinWatch:
     def give_up(self, batch: BatchState, where: NDArray[np.intp] | None, block: Block) -> bool:
         """Take note of a step; return whether the threads that ran should let others run."""
         self._quiet += 1
-        if where is None and self._quiet < _FIRST_LOOK and not block.may_wait:
+        if where is None and self._quiet < _FIRST_LOOK and block.waits_by is None:
             self._streak = 0
             return False
-        self._streak = self._streak + 1 if block.may_wait else 0
+        self._streak = 0 if block.waits_by is None else self._streak + 1
         if where is not None:
             if self.ran is None or len(self.ran) != batch.count:
                 self.ran = np.zeros(batch.count, dtype=bool)
@@ -92,9 +95,16 @@ class SpinWatch:
         batch.launch.watch = self._reads
         if self._reads.longest >= _SAME_READS:
             self.proven = False
-            self.idle_steps += self._streak
+            self.idle_steps = self.idle_steps + self._streak if self._idles(batch, block) else 0
             return True
         return False
+
+    def _idles(self, batch: BatchState, block: Block) -> bool:
+        """Whether all that decides when threads leave a loop is what it was when last here."""
+        values = tuple(kept(batch.environment[slot]) for slot in block.waits_by or ())
+        before = self._waited_by.get(block.order, values)
+        self._waited_by[block.order] = values
+        return all(map(same, before, values))
 
     def _repeats(self, batch: BatchState) -> bool:
         """Whether all threads are exactly where they were, and no memory has changed since."""

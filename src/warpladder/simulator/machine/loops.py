@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from warpladder.simulator.machine.program import Block, Branch, Sync
 
@@ -14,11 +15,11 @@ _MOST_BLOCKS = 48
 
 
 def mark_loops(blocks: list[Block]) -> None:
-    """Mark the blocks of each loop as `Block.may_wait` and `Block.steering` say."""
+    """Mark the blocks of each loop as `Block.waits_by` and `Block.steering` say."""
     for loop in _loops(blocks, lambda block: list(block.successors())):
-        waits, steering = _may_wait(loop), _steering(loop)
+        waits_by, steering = _waits_by(loop), _steering(loop)
         for block in loop:
-            block.may_wait, block.steering = waits, steering
+            block.waits_by, block.steering = waits_by, steering
 
 
 def _loops(blocks: list[Block], edges: Callable[[Block], list[Block]]) -> list[list[Block]]:
@@ -58,8 +59,33 @@ def _condition(block: Block) -> int:
     return block.terminator.condition
 
 
-def _may_wait(loop: list[Block]) -> bool:
-    """Tell whether a loop has an exit whose condition depends on memory read inside the loop."""
+def _waits_by(loop: list[Block]) -> tuple[int, ...] | None:
+    """Return what decides when threads leave a loop, None where memory has no say in that.
+
+    It has one where what is read inside the loop is part of the condition of an exit, or of a
+    branch that decides whether they come to one, as in ``if flag[0] > 0 and n == 64: break`` and
+    in a loop inside. Returned are the variables that change in the loop and that such conditions
+    are made of: threads that have others each time do not only wait.
+    """
+    exits = [block for block in _exits(loop) if not cast(Branch, block.terminator).guard]
+    deciding = exits if len(loop) > _MOST_BLOCKS else _with_those_that_decide(exits, loop)
+    if _read_from_memory(loop).isdisjoint(map(_condition, deciding)):
+        return None
+    inside = {id(block) for inner in _nest(loop)[1:] for block in _exits(inner)}
+    own = [block for block in deciding if block in exits or id(block) not in inside]
+    wanted = set(map(_condition, own))
+    flows = [flow for block in loop for flow in block.flows]
+    before = -1
+    while len(wanted) != before:
+        before = len(wanted)
+        for reads, writes, _ in reversed(flows):
+            if not wanted.isdisjoint(writes):
+                wanted.update(reads)
+    return tuple(sorted(wanted & _passed_on(loop)))
+
+
+def _read_from_memory(loop: list[Block]) -> set[int]:
+    """Return the variables that are made of what is read from memory inside a loop."""
     found: set[int] = set()
     before = -1
     while len(found) != before:
@@ -68,12 +94,45 @@ def _may_wait(loop: list[Block]) -> bool:
             for reads, writes, memory in block.flows:
                 if memory or not found.isdisjoint(reads):
                     found.update(writes)
-    return any(
-        isinstance(block.terminator, Branch)
-        and not block.terminator.guard
-        and block.terminator.condition in found
-        for block in _exits(loop)
-    )
+    return found
+
+
+def _passed_on(loop: list[Block]) -> set[int]:
+    """Return the variables that change in a loop and that one block leaves to others."""
+    taken = {slot for block in loop for slot in block.live_in}
+    return taken & set().union(*map(_changed_in, loop))
+
+
+def _with_those_that_decide(blocks: list[Block], loop: list[Block]) -> list[Block]:
+    """Return blocks of a loop and all branches that decide whether threads come to one of them.
+
+    To come to it is certain one way and not the other: behind a branch that only decides what is
+    done in between, it is as certain, or as uncertain, on both.
+    """
+    deciding, left = list(blocks), list(blocks)
+    while left:
+        passing_by = _may_pass_by(left.pop(), loop)
+        for branch in loop:
+            if branch in deciding or not isinstance(branch.terminator, Branch):
+                continue
+            ways = [id(after) in passing_by for after in branch.successors()]
+            if any(ways) and not all(ways):
+                deciding.append(branch)
+                left.append(branch)
+    return deciding
+
+
+def _may_pass_by(aim: Block, loop: list[Block]) -> set[int]:
+    """Return the blocks from which threads may leave a loop, or stay, and never come to one."""
+    left = {id(block): block for block in loop if block is not aim}
+    outside = {id(after) for block in loop for after in block.successors()} - set(map(id, loop))
+    before = -1
+    while len(left) != before:
+        before = len(left)
+        for key, block in list(left.items()):
+            if not any(id(after) in left or id(after) in outside for after in block.successors()):
+                del left[key]
+    return set(left) | outside
 
 
 def _steering(loop: list[Block]) -> tuple[int, ...] | None:
@@ -106,8 +165,7 @@ def _steering(loop: list[Block]) -> tuple[int, ...] | None:
         for branch in branches:
             if _condition(branch) not in wanted and _decides(branch, telling + exits, loop):
                 wanted.add(_condition(branch))
-    passed_on = {slot for block in loop for slot in block.live_in}
-    return tuple(sorted(wanted & passed_on & set().union(*changed_in.values())))
+    return tuple(sorted(wanted & _passed_on(loop)))
 
 
 def _changed_in(block: Block) -> set[int]:

@@ -106,8 +106,9 @@ class Block:
         Of each operation: what it reads and writes, and whether it reads memory.
     idle
         Operations that are of no use but for what they write.
-    may_wait
-        Whether it is in a loop that ends by what is found in memory: one that may wait for others.
+    waits_by
+        Of a loop that ends by what is found in memory, and so may wait for others, the variables
+        that change in it and decide when that is. None of others, and outside of loops.
     steering
         Of a loop, the variables that change in it and decide how long threads stay there: while
         they are the same, so is the way. None where memory has a say, and outside of loops.
@@ -125,7 +126,7 @@ class Block:
     order: int = -1
     flows: list[tuple[tuple[int, ...], tuple[int, ...], bool]] = field(default_factory=list)
     idle: set[int] = field(default_factory=set)
-    may_wait: bool = False
+    waits_by: tuple[int, ...] | None = None
     steering: tuple[int, ...] | None = None
 
     @property

@@ -24,6 +24,7 @@ __all__ = [
     "convert_scalar",
     "expand",
     "instead_of_cast",
+    "kept",
     "merge",
     "narrowed",
     "same",
@@ -103,6 +104,11 @@ def same(old: Any, new: Any) -> bool:
     if isinstance(old, np.generic) and isinstance(new, np.generic):
         return old.tobytes() == new.tobytes()
     return False
+
+
+def kept(value: Any) -> Any:
+    """Return a value that stays, where that of a variable may be changed in place."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def merge(old: Any, new: Any, where: NDArray[Any], count: int, owned: bool) -> Any:
