@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import cupy
 import torch
 
-__all__ = ["OfTorch", "of_cupy", "of_torch", "with_option"]
+__all__ = ["OfTorch", "of_cupy", "of_torch", "own_max_of_cupy", "with_option"]
 
 _INTEGERS = "int8", "int32"
 _NAMES = {
@@ -115,6 +115,14 @@ def with_option(of: OfTorch, op: str, option: str, asked: Mapping[str, Any]) -> 
 def of_cupy(op: str) -> Callable[..., Any] | None:
     """Return what is called with an array and its axis, None where CuPy has no one function."""
     return None if op in _NOT_OF_CUPY else getattr(cupy, op, None)
+
+
+def own_max_of_cupy() -> Callable[..., Any]:
+    """Return the largest number as an operation of the user's own, of CuPy."""
+    kernel: Callable[..., Any] = cupy.ReductionKernel(
+        "T x", "T y", "x", "a > b ? a : b", "y = a", "-INFINITY", "own_max"
+    )
+    return kernel
 
 
 def _plain(op: str) -> Callable[..., Any]:

@@ -15,7 +15,9 @@ they give arrays: on every shape, but those that are rare, and other dtypes, on 
 time goes to kernels that are compiled for the first time, so CuPy takes part in the ten and where
 PyTorch has no one function, not in all. Who refuses a case is left out of it.
 
-Arrays that lie otherwise, several axes and options of the call have cases of their own. With
+Arrays that lie otherwise, several axes and options of the call have cases of their own; an
+operation of the caller's, the larger of two numbers, stands beside PyTorch's ``amax`` and a
+reduction kernel of CuPy's that is as much the caller's own. With
 ``--drawn N`` cases that nobody chose are timed instead: any shape of 2^8 to 2^24 numbers, any axes,
 dtype, layout and option.
 """
@@ -46,7 +48,7 @@ try:
     import cupy
     import torch
 
-    from gpu_call_peers import of_cupy, of_torch, with_option
+    from gpu_call_peers import of_cupy, of_torch, own_max_of_cupy, with_option
 except ImportError as fault:
     print(f"left out: {fault.name} is needed beside ours, in the build for this machine's CUDA")
     raise SystemExit(0) from None
@@ -83,9 +85,11 @@ _OPS_LAID = ("sum", "max", "mean", "var")
 #: What else is asked for, and of which operations.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "sum": ("masked", "into float64", "out", "from 1", "exact"),
-    "max": ("masked", "out", "from 1"),
+    "max": ("masked", "out", "from 1", "own"),
     "mean": ("masked",),
 }
+#: The same as an operation of the caller's.
+_OWN_MAX = wl.AssociativeOp(max, -np.inf, name="own_max")
 _THAT_CHANGE_RESULTS = ("masked", "from 1")
 _SHAPES_WITH_OPTIONS: tuple[tuple[tuple[int, ...], int | None], ...] = (
     *(((1 << 20,), None), ((1 << 24,), None)),
@@ -214,8 +218,9 @@ def _drawn_cases(count: int) -> Iterator[Case]:
 def _measured(case: Case, repeats: int) -> dict[str, Any] | None:
     """Return the times of a case, None where nobody tells whether its answer is right."""
     values = _drawn(case)
-    asked = _options(case, values)
-    ours = partial(wl.reduce, values, case.op, axis=case.axis, **asked)
+    asked, is_own = _options(case, values), case.option == "own"
+    op = _OWN_MAX if is_own else case.op
+    ours = partial(wl.reduce, values, op, axis=case.axis, **asked)
     began = perf_counter()
     found = ours()
     first = perf_counter() - began
@@ -228,11 +233,11 @@ def _measured(case: Case, repeats: int) -> dict[str, Any] | None:
         contenders["torch"] = _tried(partial(by_torch, values, **_along(case)))
     # Not for what is finished on the host.
     with suppress(InputError):
-        if not case.option:
-            prepared = wl.reduce.prepare(values, case.op, axis=case.axis)
+        if is_own or not case.option:
+            prepared = wl.reduce.prepare(values, op, axis=case.axis)
             contenders["prepared"] = partial(prepared, values)
-    by_cupy = None if case.option else of_cupy(case.op)
-    is_needed = steps or "torch" not in contenders or _is_of_the_ten(case)
+    by_cupy = own_max_of_cupy() if is_own else None if case.option else of_cupy(case.op)
+    is_needed = is_own or steps or "torch" not in contenders or _is_of_the_ten(case)
     if by_cupy is not None and is_needed:
         with _leaving_out(case, "cupy"):
             there = cupy.from_dlpack(values)

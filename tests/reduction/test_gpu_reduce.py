@@ -349,17 +349,6 @@ def test_elements_at_several_distances(
     assert wl.reduce(there, "argmin", device=gpu) == here.argmin()
 
 
-def test_a_callers_operation_on_elements_at_several_distances(gpu: SimulatedDevice) -> None:
-    # That does not commute: the last of two.
-    last = wl.AssociativeOp(lambda a, b: a if b == 0 else b, 0.0, name="last")
-    values = np.arange(1.0, 481.0).reshape(6, 8, 10)
-    there = gpu.to_device(values)[:, 1:, 1:-1]
-    here = values[:, 1:, 1:-1]
-    found = wl.reduce(there, last, axis=(0, 2), device=gpu)
-    np.testing.assert_array_equal(host(found), here[-1, :, -1])
-    assert wl.reduce(there, last, device=gpu) == here[-1, -1, -1]
-
-
 def test_results_stay_on_the_gpu_where_axes_are_left(gpu: SimulatedDevice) -> None:
     there = gpu.to_device(np.ones((3, 4), np.float32))
     assert isinstance(wl.reduce(there, device=gpu), np.float32)
@@ -488,41 +477,6 @@ def test_float_sums_keep_their_bound(gpu: SimulatedDevice, accuracy: Any) -> Non
     found = wl.reduce(gpu.to_device(values), accuracy=accuracy, device=gpu)
     # 15 additions of a batch and the rounding of the result to 24 bits.
     assert abs(float(found) - exact) <= 17 * 2.0**-24 * exact
-
-
-# ---- a caller's operation -----------------------------------------------------------------------
-
-
-def test_an_operation_of_the_callers(gpu: SimulatedDevice) -> None:
-    def compose(a: Any, b: Any) -> Any:
-        # Maps x -> m x + c modulo 97, as m * 97 + c: associative, not commutative.
-        m, c = a // 97, a % 97
-        return m * (b // 97) % 97 * 97 + (c * (b // 97) + b % 97) % 97
-
-    op = wl.AssociativeOp(compose, identity=97)
-    for n in (1, 63, 64, 65, 5000):
-        values = np.random.default_rng(n).integers(0, 97 * 97, n)
-        expected = wl.reduce(values, op, device="cpu")
-        assert wl.reduce(gpu.to_device(values), op, device=gpu) == expected
-        assert wl.reduce(values, op, device=gpu) == expected
-    matrix = values[:4900].reshape(70, 70)
-    mask = np.random.default_rng(0).random((70, 70)) < 0.5
-    for axis in (0, 1):
-        there = wl.reduce(gpu.to_device(matrix), op, axis=axis, where=mask, device=gpu)
-        expected = wl.reduce(matrix, op, axis=axis, where=mask, device="cpu")
-        np.testing.assert_array_equal(host(there), expected)
-
-
-def test_an_operation_that_numba_knows_itself(gpu: SimulatedDevice) -> None:
-    values = np.array([[1, 4], [8, 1]])
-    found = wl.reduce(gpu.to_device(values), wl.AssociativeOp(np.bitwise_or, 0), axis=1, device=gpu)
-    assert host(found).tolist() == [5, 9]
-
-
-def test_an_operation_that_cannot_be_compiled(gpu: SimulatedDevice) -> None:
-    op = wl.AssociativeOp(lambda a, b: a.no_such_thing + b, identity=0, name="broken")
-    with pytest.raises(errors.InputError, match="op broken: Numba cannot compile it"):
-        wl.reduce(gpu.to_device(np.arange(5)), op, device=gpu)
 
 
 # ---- the host's arrays --------------------------------------------------------------------------

@@ -127,7 +127,8 @@ def test_float16_is_rounded_once(gpu: SimulatedDevice) -> None:
         ("nansum", "float32", {"accuracy": "reproducible"}, False),
         (("l1", "sum"), "float32", {"accuracy": "reproducible"}, False),
         ("var", "float32", {"accuracy": "reproducible"}, False),
-        (wl.AssociativeOp(max, 0), "int64", {}, False),
+        (wl.AssociativeOp(max, 0), "int64", {}, True),
+        ((wl.AssociativeOp(max, 0), "sum"), "int64", {}, False),
     ],
 )
 def test_what_is_finished_there(op: Any, dtype: str, options: Any, is_there: bool) -> None:
@@ -785,12 +786,9 @@ def test_what_is_not_plain_is_not_kept(
 ) -> None:
     monkeypatch.setattr(ready, "_ready", {})
     there = gpu.to_device(np.arange(6.0).reshape(2, 3))
-    for axis in (np.int64(1), (np.int64(1),)):
-        assert wl.reduce(there, "sum", axis=axis).copy_to_host().tolist() == [3, 12]
     assert wl.reduce(there, ["sum", "max"], axis=1).max.copy_to_host().tolist() == [2, 5]
-    assert wl.reduce(there, np.add, axis=1).copy_to_host().tolist() == [3, 12]
     assert wl.reduce(there, "var", axis=1, ddof=1.0).copy_to_host().tolist() == [1, 1]
-    assert wl.reduce(there, axis=1, initial=np.float64(1)).copy_to_host().tolist() == [4, 13]
+    assert wl.reduce(there, axis=np.array(1)).copy_to_host().tolist() == [3, 12]
     outs = [gpu.empty(2, "f8")]
     assert wl.reduce(there, ["sum"], axis=1, out=outs).sum.copy_to_host().tolist() == [3, 12]
     mask = np.array([True, False, True])
@@ -801,6 +799,57 @@ def test_what_is_not_plain_is_not_kept(
     assert not ready._ready
     assert wl.reduce(there, ("sum", "max"), axis=1).sum.copy_to_host().tolist() == [3, 12]
     assert len(ready._ready) == 1
+
+
+def test_numbers_and_ufuncs_of_numpy_are_plain(
+    gpu: SimulatedDevice, library: Stand, monkeypatch: Any
+) -> None:
+    there = gpu.to_device(np.arange(6.0).reshape(2, 3))
+    for turn in range(2):
+        if turn:
+            monkeypatch.setattr(api, "parse_ops", None)
+        for axis in (np.int64(1), np.uint8(1), (np.int64(1),)):
+            assert wl.reduce(there, "sum", axis=axis).copy_to_host().tolist() == [3, 12]
+        assert wl.reduce(there, np.add, axis=1).copy_to_host().tolist() == [3, 12]
+        for first in (np.float64(1), np.float32(1), np.int16(1)):
+            assert wl.reduce(there, axis=1, initial=first).copy_to_host().tolist() == [4, 13]
+    with monkeypatch.context() as known:
+        known.setattr(api, "parse_ops", parse_ops)
+        with pytest.raises(InputTypeError, match="axis"):
+            wl.reduce(there, axis=np.True_)
+        with pytest.raises(InputTypeError, match="axis"):
+            wl.reduce(there, axis=np.float64(1))
+
+
+@pytest.mark.parametrize("axis", [None, 0, *large(1)])
+def test_an_operation_of_the_callers_is_kept_and_prepared(
+    gpu: SimulatedDevice, library: Stand, monkeypatch: Any, axis: Any
+) -> None:
+    values = np.arange(60, dtype="f4").reshape(6, 10)
+    largest = wl.AssociativeOp(max, -np.inf, name="largest")
+    prepared = wl.reduce.prepare(gpu.to_device(values), largest, axis=axis)
+    for shift in range(3):
+        there = gpu.to_device(np.roll(values, shift) + shift)
+        expected = np.max(np.roll(values, shift) + shift, axis=axis)
+        np.testing.assert_array_equal(host(prepared(there)), expected)
+        np.testing.assert_array_equal(host(wl.reduce(there, largest, axis=axis)), expected)
+        mask = gpu.to_device(np.ones(values.shape, bool))
+        found = wl.reduce(there, largest, axis=axis, where=mask)
+        np.testing.assert_array_equal(host(found), expected)
+        monkeypatch.setattr(api, "parse_ops", None)
+
+
+def test_operations_that_differ_by_identity_are_other_calls(
+    gpu: SimulatedDevice, library: Stand
+) -> None:
+    def add(a: Any, b: Any) -> Any:
+        return a + b
+
+    there = gpu.to_device(np.array([-0.0, -0.0]))
+    for _ in range(2):
+        for zero in (0.0, -0.0):
+            found = wl.reduce(there, wl.AssociativeOp(add, zero))
+            assert np.signbit(found) == np.signbit(zero)
 
 
 def test_calls_kept_are_few(gpu: SimulatedDevice, library: Stand, monkeypatch: Any) -> None:

@@ -178,10 +178,11 @@ def prepare(
     Raises
     ------
     InputError, InputTypeError
-        ``like`` is not on a GPU or is empty; an operation needs the host: an `AssociativeOp`, under
-        ``"reproducible"`` all but sums and means, or ``l1`` alone, of all elements, and means of
-        float64, and what may be refused when the numbers are seen, ``nanargmin``, ``nanargmax`` and
-        a ``ptp`` of integers that its dtype may not hold; or what `reduce` refuses.
+        ``like`` is not on a GPU or is empty; an operation needs the host: an `AssociativeOp` beside
+        others, under ``"reproducible"`` all but sums and means, or ``l1`` alone, of all elements,
+        and means of float64, and what may be refused when the numbers are seen, ``nanargmin``,
+        ``nanargmax`` and a ``ptp`` of integers that its dtype may not hold; or what `reduce`
+        refuses.
     UnsupportedKernelError
         Numba cannot compile the kernel, which is done here.
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from warpladder.device.libraries import library_of
 from warpladder.reduction.answers import naming
+from warpladder.reduction.custom import AssociativeOp
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -26,9 +27,10 @@ __all__ = ["is_plain", "keep", "key_of", "ready_call"]
 
 # Of these a program has a few; each holds some memory of the GPU.
 _MOST = 512
-_PLAIN = {str, int, bool, type(None)}
-_PARTS_OF_TUPLES = {str, int}
-_NUMBERS = {int, float, type(None)}
+_WHOLE = {np.dtype(code).type for code in "bhilqBHILQ"}
+_PLAIN = {str, int, bool, type(None), np.ufunc, AssociativeOp, *_WHOLE}
+_PARTS_OF_TUPLES = {str, int, *_WHOLE}
+_NUMBERS = {int, float, type(None), np.float16, np.float32, np.float64, *_WHOLE}
 # The arguments in a key.
 _GIVEN = slice(3, 9)
 # The driver's name for as many streams as there are threads.
@@ -98,7 +100,8 @@ def _layouts(arrays: Any, library: Library, stream: int) -> tuple[Any, ...] | No
 def is_plain(key: tuple[Any, ...]) -> bool:
     """Return whether a call can be kept under a key.
 
-    That is so where the arguments are names, whole numbers, None and tuples of names or numbers.
+    That is so where the arguments are names, whole numbers, None, tuples of names or numbers,
+    ufuncs and operations of the caller's.
     """
     others = key[-1]
     if others is not None and not _are_plain(others):

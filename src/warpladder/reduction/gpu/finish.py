@@ -21,7 +21,7 @@ from warpladder.device.specialised import specialised
 from warpladder.reduction.gpu.made import maker
 from warpladder.reduction.loops.limbs import nearest
 from warpladder.reduction.ops import Op
-from warpladder.reduction.parts import CompensatedPart, ExactPart, FoldPart
+from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 from warpladder.reduction.rules import times
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def finished_there(plan: Plan) -> bool:
     """Tell whether a device makes the results of a plan, for rows that are not empty.
 
     Not a range of int64 wanted as a float, which 64 bits may not hold, nor one of floats wanted as
-    an integer, nor a compensated or exact sum that a number comes before, nor what is made of
-    several exact sums or of roots of them.
+    an integer, nor a compensated or exact sum, or operation of the caller's, that a number comes
+    before, nor what is made of several exact sums or of roots of them.
     """
     if len(plan.parts) != 1:
         return False
@@ -56,6 +56,8 @@ def finished_there(plan: Plan) -> bool:
         return False
     if isinstance(part, ExactPart):
         return part.wanted in _ONE_EXACT_SUM
+    if isinstance(part, CustomPart):
+        return True
     if not isinstance(part, FoldPart | CompensatedPart):
         return False
     return all(
@@ -142,6 +144,9 @@ def leave_results(plan: Plan) -> Any:
 @cache
 def _leave_results(plan: Plan) -> Any:
     part = plan.parts[0]
+    if isinstance(part, CustomPart):
+        # The only result is a number of the same dtype.
+        return leave_states
     leave: Any = _leave_nothing
     for number in reversed(range(len(plan.requests))):
         request = plan.requests[number]

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from warpladder.device.grids import WARP
 from warpladder.device.workspace import Workspace
 from warpladder.reduction.gpu.compensated import COMPENSATED_PIECE, compensated_on_device
-from warpladder.reduction.gpu.custom import custom_states
+from warpladder.reduction.gpu.custom import explained, in_order
 from warpladder.reduction.gpu.exact import exact_kernel
 from warpladder.reduction.gpu.finish import leave_limbs, leave_states
 from warpladder.reduction.gpu.folds import folds_on_device
 from warpladder.reduction.gpu.layout import THREADS, Matrix
-from warpladder.reduction.gpu.pieces import LARGEST_PIECE, pieces_of
+from warpladder.reduction.gpu.pieces import LARGEST_PIECE, Pieces, pieces_of
 from warpladder.reduction.gpu.routes import across_rows, along_rows
 from warpladder.reduction.gpu.side_by_side import across
-from warpladder.reduction.gpu.walk import OnDevice, along
+from warpladder.reduction.gpu.walk import OnDevice, along, batch_size
 from warpladder.reduction.part import Part
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 
@@ -106,21 +107,22 @@ def walk_over(
     if isinstance(part, ExactPart):
         (term,) = part.terms
         return _exact_walk(device, part, term, matrix, workspace, leave)
-    values, mask, count, length, inner, _, levels, _ = matrix
+    if isinstance(part, CustomPart):
+        batch = batch_size(matrix.values.data.dtype.name)
+        pieces, given = _divided(device, part, matrix, workspace, part.dtype, batch, LARGEST_PIECE)
+        by = "across" if pieces.is_across else "warps" if pieces.threads >= WARP else "lanes"
+        kernel = in_order(
+            part, matrix.values.data.dtype.name, leave, matrix.levels,
+            threads_at_row=by, split=pieces.each > 1,
+        )  # fmt: skip
+        return Walk(kernel, min(pieces.items(matrix.rows), _MOST_BLOCKS), given)
+    levels = matrix.levels
     make, registers, largest = _WALKED[type(part)]
     there = make(part.spec)
-    is_across, each, size, threads = pieces = pieces_of(
-        count, length, values.pitch, values.step, there.size, largest
+    pieces, given = _divided(
+        device, part, matrix, workspace, there.dtype, there.size, largest, first
     )
-    marks = mask or values
-    groups = pieces.groups(count)
-    left = groups * each * (threads if is_across else 1) if each > 1 else 1
-    given = (
-        values.data, values.place, marks.data, marks.place,
-        (count, inner, length, each, size, threads.bit_length() - 1), first,
-        workspace.empty(device, part, left, there.dtype),
-        workspace.zeros(device, "tickets", groups if each > 1 else 1, np.int32),
-    )  # fmt: skip
+    is_across, each, _, threads = pieces
     if is_across:
         is_small = there.dtype.itemsize <= _SMALL_STATE
         alone, split = threads == THREADS and each == 1, each > 1
@@ -131,7 +133,36 @@ def walk_over(
         shared = threads < THREADS
         route = along_rows(there, levels, lean=shared)
         kernel = along(there, leave, route, registers, shared=shared, split=each > 1)
-    return Walk(kernel, min(pieces.items(count), _MOST_BLOCKS), given)
+    return Walk(kernel, min(pieces.items(matrix.rows), _MOST_BLOCKS), given)
+
+
+def _divided(
+    device: Device,
+    part: Part,
+    matrix: Matrix,
+    workspace: Workspace,
+    states: np.dtype[Any],
+    batch: int,
+    largest: int,
+    first: int = 0,
+) -> tuple[Pieces, tuple[Any, ...]]:
+    """Return how rows are divided, and what kernels are given that go over them so.
+
+    Room for the ``states`` of pieces among it.
+    """
+    values, mask, count, length, inner, *_ = matrix
+    is_across, each, size, threads = pieces = pieces_of(
+        count, length, values.pitch, values.step, batch, largest
+    )
+    marks = mask or values
+    groups = pieces.groups(count)
+    left = groups * each * (threads if is_across else 1) if each > 1 else 1
+    return pieces, (
+        values.data, values.place, marks.data, marks.place,
+        (count, inner, length, each, size, threads.bit_length() - 1), first,
+        workspace.empty(device, part, left, states),
+        workspace.zeros(device, "tickets", groups if each > 1 else 1, np.int32),
+    )  # fmt: skip
 
 
 def _walked(
@@ -140,10 +171,13 @@ def _walked(
     """Launch the kernel for such rows."""
     kernel, blocks, given = walk_over(device, part, matrix, workspace, leave_states, first)
     states = workspace.empty(device, (part, "rows"), matrix.rows, given[-2].dtype)
-    device.launch(kernel, blocks, THREADS, *given, (states,), 0.0, stream=stream)
+    with explained(part):
+        device.launch(kernel, blocks, THREADS, *given, (states,), 0.0, stream=stream)
 
     def collect() -> Any:
         found = _fetched(device, states, stream)
+        if isinstance(part, CustomPart):
+            return found
         of_rows = part.new(len(found))
         for name in found.dtype.fields or ():
             of_rows[name] = found[name]
@@ -153,22 +187,6 @@ def _walked(
         settled = part.new(len(found))
         part.merge(settled, of_rows)
         return settled
-
-    return collect
-
-
-def _custom(
-    device: Device, part: CustomPart, matrix: Matrix, _: Workspace, __: int, stream: Any
-) -> Collect:
-    there, pieces = custom_states(device, part, matrix, stream)
-
-    def collect() -> Any:
-        """Merge the states of neighbouring pieces of each row, in their order."""
-        by_row = _fetched(device, there, stream).reshape(-1, pieces)
-        whole = part.new(len(by_row))
-        for piece in range(pieces):
-            part.merge(whole, np.ascontiguousarray(by_row[:, piece]))
-        return whole
 
     return collect
 
@@ -224,7 +242,6 @@ _WALKED: dict[type[Part], tuple[Callable[..., OnDevice], int | None, int]] = {
     CompensatedPart: (compensated_on_device, None, COMPENSATED_PIECE),
 }
 _WAYS: dict[type[Part], Callable[..., Collect]] = {
-    **dict.fromkeys(_WALKED, _walked),
+    **dict.fromkeys((*_WALKED, CustomPart), _walked),
     ExactPart: _exact,
-    CustomPart: _custom,
 }

@@ -52,6 +52,7 @@ __all__ = [
     "scanner",
     "singles",
     "state_copier",
+    "unpacker",
 ]
 
 SOME = 8
