@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
+from warpladder.errors import InputError
 from warpladder.reduction.shortcuts.in_bytes import _OF_BYTES, in_bytes
 
 SHAPES = ((1,), (33,), (31, 7), (7, 31), (40, 3, 9), (4, 600))
@@ -58,6 +59,35 @@ def test_ufuncs(op: np.ufunc) -> None:
         found, expected = wl.reduce(values, op, axis=axis), op.reduce(plain, axis=axis)
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+FIRST_SETTLES = (
+    *((op, True) for op in ("any", "max", "nanmax", "argmax", "nanargmax")),
+    *((op, False) for op in ("all", "min", "nanmin", "argmin", "nanargmin")),
+)
+
+
+@pytest.mark.parametrize(("op", "first"), FIRST_SETTLES)
+def test_the_first_that_settles_all(op: str, first: bool) -> None:
+    for shape in ((), (1,), (33,), (5, 7), (3, 4, 5)):
+        # One that is any byte but 0; the first by place, not in memory.
+        for other in (first, not first):
+            raw = np.full(shape, 7 if other else 0, np.uint8)
+            for here in (first, not first):
+                raw.reshape(-1)[0] = 9 if here else 0
+                for lying in layouts(raw.view(np.bool_)) if shape else [raw.view(np.bool_)]:
+                    expected = getattr(np, op)(lying.view(np.uint8) != 0)
+                    found = wl.reduce(lying, op)
+                    assert type(found) is type(expected)
+                    assert found == expected
+    kept = np.array([True, False])
+    assert wl.reduce(np.array([first, not first]), op, keepdims=True).shape == (1,)
+    masked = wl.reduce(np.array([first, not first]), op, where=~kept)
+    assert masked == (1 if "arg" in op else not first)
+    with pytest.raises(InputError, match="accuracy"):
+        wl.reduce(kept, op, accuracy="exact")
+    with pytest.raises(InputError, match="dtype"):
+        wl.reduce(kept, op, dtype="i4")
 
 
 def test_means_are_rounded_once() -> None:

@@ -148,3 +148,35 @@ def test_results_in_what_is_read(torch: Any) -> None:
         expected = values.sum(0)
         wl.reduce(values, axis=0, out=values[5])
         assert torch.allclose(values[5], expected)
+
+
+def test_an_operation_of_the_callers(torch: Any) -> None:
+    """It does not commute: maps x -> m x + c modulo 97, as m * 97 + c, one after the other."""
+
+    def compose(a: Any, b: Any) -> Any:
+        m, c = a // 97, a % 97
+        return m * (b // 97) % 97 * 97 + (c * (b // 97) + b % 97) % 97
+
+    op = wl.AssociativeOp(compose, identity=97)
+    for shape, axis in (
+        ((1_000_003,), None),
+        ((300, 7001), 1),
+        ((7001, 300), 0),
+        ((70, 33, 50), (0, 2)),
+        ((5000, 40), 1),
+    ):
+        for dtype in (torch.int64, torch.int16):
+            values = torch.randint(0, 97 * 97, shape, device="cuda").to(dtype)
+            expected = wl.reduce(values.cpu().numpy(), op, axis=axis, dtype="int64")
+            for part in (values, values[1:, ..., 1:] if len(shape) > 1 else values[1:]):
+                if part is not values:
+                    expected = wl.reduce(part.cpu().numpy(), op, axis=axis, dtype="int64")
+                for _ in range(2):
+                    found = wl.reduce(part, op, axis=axis, dtype="int64")
+                    np.testing.assert_array_equal(torch.as_tensor(found).cpu(), expected)
+            mask = torch.rand(shape, device="cuda") < 0.5
+            found = wl.reduce(values, op, axis=axis, where=mask, dtype="int64")
+            expected = wl.reduce(
+                values.cpu().numpy(), op, axis=axis, where=mask.cpu().numpy(), dtype="int64"
+            )
+            np.testing.assert_array_equal(torch.as_tensor(found).cpu(), expected)

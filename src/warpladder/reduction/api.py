@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from warpladder.call import Progress, check_option, check_progress, target_for
+from warpladder.call import Progress, check_option, check_progress
 from warpladder.device.foreign import adopted, device_of, is_on_gpu, to_numpy
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import StoredArray
@@ -41,7 +40,7 @@ from warpladder.reduction.intake import (
 from warpladder.reduction.memory.halves import HALF
 from warpladder.reduction.memory.layout import NO_MASK
 from warpladder.reduction.ops import Operation, parse_ops
-from warpladder.reduction.passes import Accumulate, reduce_array, reduce_rows
+from warpladder.reduction.passes import engine_for, reduce_array, reduce_rows
 from warpladder.reduction.plain_lists import of_plain_list
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.prepare import preparable, prepare
@@ -49,7 +48,7 @@ from warpladder.reduction.ready import is_plain, key_of, ready_call
 from warpladder.reduction.shortcuts.afterwards import asked_before
 from warpladder.reduction.shortcuts.beside_masks import answer_beside_mask
 from warpladder.reduction.shortcuts.few import answer, answer_of_few, known_ways
-from warpladder.reduction.shortcuts.in_bytes import in_bytes
+from warpladder.reduction.shortcuts.in_bytes import in_bytes, settled_by_first
 from warpladder.reduction.shortcuts.in_floats import go_in_floats, in_floats
 from warpladder.reduction.shortcuts.views import answer_of_view
 from warpladder.reduction.shortcuts.ways import Asked, asked_into
@@ -264,6 +263,10 @@ def reduce(
             known = asked_before(op, values, dtype, accuracy, initial, masked=where is not None)
             asked, after = known or (None, None)
         elif values.dtype is _TRUTH and dtype is None:
+            if axis is None and where is None and keepdims is False and accuracy is _FAST:
+                found = settled_by_first(values, op)
+                if found is not None:
+                    return found
             array, asked, after = in_bytes(values, asked, masked=where is not None)
         if axis is not None and array.dtype is HALF and where is None and asked is not None:
             array, asked, after = in_floats(values, asked, axis, after)
@@ -350,7 +353,7 @@ def _reduce_new(
         found = reduce_there(there, values, plan_for, axis, where, ddof, keepdims, outs, key)
         return named(requests, found, op)
     where = to_numpy(where) if is_on_gpu(where) else where
-    run = _engine(device)
+    run = engine_for(device)
     source = as_source(values)
     if isinstance(source, StoredArray):
         check_dtype(source.dtype, f"{source.path}")
@@ -386,15 +389,3 @@ def _reduce_new(
     if mask is not None:
         check_mask_leaves_some(plan, results, lambda: mask, axes)
     return named(requests, shaped(results, shape, outs), op)
-
-
-def _engine(asked: Any) -> Accumulate:
-    """Return what accumulates matrices of the host."""
-    # A GPU reads its own memory at ten times a CPU's rate, and the host's at a third of it.
-    why = "an array of the host takes longer to cross the bus than to be reduced"
-    device = target_for(asked, too_small=why).device
-    if device is None:
-        return accumulate
-    from warpladder.reduction.gpu import stream
-
-    return partial(stream.accumulate, device)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.call import Progress
+from warpladder.call import Progress, target_for
 from warpladder.device.host_memory import require_memory
 from warpladder.reduction.cpu.engine import accumulate
 from warpladder.reduction.memory.halves import HALF, slabs_of, widened
@@ -19,6 +20,7 @@ from warpladder.reduction.plan import Plan
 
 __all__ = [
     "Accumulate",
+    "engine_for",
     "is_copied_first",
     "laid_out",
     "reduce_array",
@@ -28,6 +30,18 @@ __all__ = [
 
 Accumulate = Callable[..., None]
 """`cpu.engine.accumulate`, or what does so on a GPU."""
+
+
+def engine_for(asked: Any) -> Accumulate:
+    """Return what accumulates matrices of the host, on the device that is asked for."""
+    # A GPU reads its own memory at ten times a CPU's rate, and the host's at a third of it.
+    why = "an array of the host takes longer to cross the bus than to be reduced"
+    device = target_for(asked, too_small=why).device
+    if device is None:
+        return accumulate
+    from warpladder.reduction.gpu import stream
+
+    return partial(stream.accumulate, device)
 
 
 def reduce_rows(

@@ -11,6 +11,7 @@ and 10.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.shortcuts.ways import Asked, remembered
 
-__all__ = ["in_bytes"]
+__all__ = ["in_bytes", "settled_by_first"]
 
 After = Callable[[Any], Any] | None
 
@@ -31,8 +32,28 @@ _OF_BYTES = {
     **dict.fromkeys(("min", "nanmin", "all"), "all"),
 }
 _MEANS = {"mean", "nanmean"}
+# What is known of all when the first is seen.
+_SETTLED: dict[Any, Any] = {
+    **dict.fromkeys(product(("any", "max", "nanmax"), (True,)), np.True_),
+    **dict.fromkeys(product(("all", "min", "nanmin"), (False,)), np.False_),
+    **dict.fromkeys([("argmax", True), ("nanargmax", True)], np.intp(0)),
+    **dict.fromkeys([("argmin", False), ("nanargmin", False)], np.intp(0)),
+}
 # Of as many as a mask leaves there are means, and perhaps no extremum.
 _OF_NOTHING = {"sum", "nansum", "count_nonzero", "any", "all"}
+
+
+def settled_by_first(truths: NDArray[np.bool_], op: Asked) -> Any:
+    """Return the answer of all truths where the first one settles it, else None.
+
+    To find a way to ask all takes 2 us more than this.
+
+    Examples
+    --------
+    >>> settled_by_first(np.array([True, False]), "any")
+    np.True_
+    """
+    return _SETTLED.get((op, truths.item(0))) if truths.size else None
 
 
 def in_bytes(

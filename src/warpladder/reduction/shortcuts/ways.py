@@ -69,6 +69,15 @@ def asked_into(op: Asked, dtype: Any) -> Into | None:
 
     So are integers, which wrap where they do not fit; see `afterwards`.
     """
+    try:
+        return _asked_into(op, dtype)
+    except TypeError:
+        # It cannot be looked up.
+        return None
+
+
+@remembered
+def _asked_into(op: Asked, dtype: Any) -> Into | None:
     if isinstance(op, tuple):
         return None
     plain = as_plain_dtype(dtype)
