@@ -14,7 +14,7 @@ from warpladder.simulator.checks.shadow import Shadow
 
 def read_by(*threads, of=8):
     """Return a shadow after reads of place 0, one after the other."""
-    made = Shadow(of)
+    made = Shadow(of, 32)
     for thread in threads:
         made.read(np.array([0]), np.array([thread]), 7)
     return made
@@ -32,7 +32,7 @@ def test_reads_are_told_apart_when_somebody_writes():
 
 
 def test_threads_that_read_one_place_together_are_two():
-    made = Shadow(4)
+    made = Shadow(4, 32)
     made.read(np.array([1, 1, 2]), np.array([0, 1, 2]), 3)
     made.settle_reads()
     assert made.reader is not None
@@ -41,9 +41,39 @@ def test_threads_that_read_one_place_together_are_two():
     assert made.reader_before[2] == -1
 
 
+def of_place(made, kind):
+    """Return the thread that is remembered of place 0."""
+    past = getattr(made, kind)
+    return None if past is None else past[0] >> 32
+
+
+@pytest.mark.parametrize(
+    ("threads", "before", "of_warp", "of_block"),
+    [
+        # Blocks of 64 threads: warps of threads 0 to 31, 32 to 63, 64 to 95.
+        ([3, 4, 5], 4, None, None),
+        ([3, 4, 40, 41], 40, 4, None),
+        ([3, 40, 70, 71], 70, 40, 40),
+        ([70, 3, 40, 41], 40, 3, 70),
+        ([3, 4, 3, 3], 4, None, None),
+    ],
+)
+def test_one_of_another_warp_and_one_of_another_block_are_kept(threads, before, of_warp, of_block):
+    one_by_one, together = Shadow(2, 64), Shadow(2, 64)
+    for thread in threads:
+        one_by_one.read(np.array([0]), np.array([thread]), 1)
+    together.read(np.zeros(len(threads), int), np.array(threads), 1)
+    for made in (one_by_one, together):
+        made.settle_reads()
+        assert of_place(made, "reader") == threads[-1]
+        assert of_place(made, "reader_of_warp") == of_warp
+        assert of_place(made, "reader_of_block") == of_block
+    assert of_place(one_by_one, "reader_before") == before
+
+
 def test_so_many_reads_wait_at_most(monkeypatch):
     monkeypatch.setattr(shadow, "_MOST_WAITING", 4)
-    made = Shadow(8)
+    made = Shadow(8, 32)
     for thread in range(3):
         made.read(np.array([0, 1]), np.array([2 * thread, 2 * thread + 1]), 0)
     assert made.reader is not None
@@ -65,7 +95,7 @@ def test_a_barrier_of_all_blocks_lets_everything_be_forgotten():
 
 
 def test_what_some_blocks_did_after_a_barrier_that_others_had_not_passed_stays():
-    made = Shadow(8)
+    made = Shadow(8, 32)
     made.begin(0)
     made.begin(None)
     made.made("writer")[:] = 5

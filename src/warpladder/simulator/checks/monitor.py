@@ -168,7 +168,7 @@ class Monitor:
     def fence(self, threads: ActiveThreads, *, within: bool) -> None:
         """Take note of a memory fence, for the whole device or ``within`` the block."""
         if self.races is not None:
-            self.races.fence(threads.lanes, within=within)
+            self.races.releases.fence(threads.lanes, within=within)
 
     def grid_barrier(self) -> None:
         """Take note of a grid barrier: it keeps everything before apart from everything after."""

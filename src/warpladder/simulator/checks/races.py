@@ -3,15 +3,17 @@
 Accesses are ordered by a block barrier between them (same block), by a ``syncwarp`` whose mask
 names both threads or a chain of such (same warp), by a grid barrier, or by a fence behind the first
 of them, followed by an atomic operation in the writer's block and, after that, an atomic operation
-in the reader's block (in the same block: of the reader itself); a fence for the block alone does
-that within it. The last rule takes any atomic for the meeting point, not the same one only, and any
-thread's fence for all of the block: it can miss a race, never invent one.
-Atomic operations do not race with each other.
+in the reader's block (in the same block: of the reader itself, or of a lane that it has met since);
+a fence for the block alone does that within it. The last rule takes any atomic for the meeting
+point, not the same one only, and any thread's fence for all of the block: it can miss a race, never
+invent one. Atomic operations do not race with each other.
 
 For each place the last plain write is remembered, with a second thread where several wrote the
-same, the last atomic operation, and two threads each of the last writes of what was there already
-and reads: of a race that involves a thread from before those, another pair is reported. In global
-memory a write of what is there already races with nobody who reads.
+same, the last atomic operation, and of the reads, and the writes of what was there already, the
+last one, the last of another thread than that, of another warp and of another block: who is ordered
+after one of these may not be after the others. What is missed are threads of which a ``syncwarp``
+for a part of the warp has left out others than those. In global memory a write of what is there
+already races with nobody who reads.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from numpy.typing import NDArray
 
 from warpladder.simulator.checks.clocks import Clocks
 from warpladder.simulator.checks.moments import Moments
+from warpladder.simulator.checks.releases import Releases
 from warpladder.simulator.checks.rewrites import bits_of, writes_that_change
-from warpladder.simulator.checks.shadow import Shadow
+from warpladder.simulator.checks.shadow import Shadow, several
 from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
 from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.program import Site
@@ -35,8 +38,8 @@ Found = tuple[int, tuple[str, Site, int], tuple[str, Site, int], str]
 
 
 _WRITES = (("writer", "store"), ("writer_beside", "store"))
-_REWRITES = (("rewriter", "store"), ("rewriter_before", "store"))
-_READS = (("reader", "load"), ("reader_before", "load"))
+_REWRITES = tuple((kind, "store") for kind in several("rewriter"))
+_READS = tuple((kind, "load") for kind in several("reader"))
 #: Of atomic operations the last alone: whose own that is comes after all others, as the last block
 #: that puts a ticket back, and as nobody can tell from one that happens to be the last.
 _ATOMICS = (("atomic", "atomic"),)
@@ -57,14 +60,14 @@ class _Now:
         self.ident, self.lanes, self.clocks, self.site = lanes.ident, lanes, clocks, site
         number = checker.moments.number
         epoch, time = clocks.common
-        clock = checker.common_clock
+        clock, clocks_of = checker.releases.common_clock, checker.releases.clock
         if time is None:
             epochs = clocks.epoch[lanes.slot] if epoch is None else epoch
-            releases = checker.clock[self.blocks] if clock is None else clock
+            releases = clocks_of[self.blocks] if clock is None else clock
             self.moment = number(site, epochs, clocks.now[lanes.warp, lanes.lane], releases)
         elif epoch is None or clock is None:
             batch = slice(lanes.first_block, lanes.first_block + len(clocks.epoch))
-            self.moment = number(site, clocks.epoch, time, checker.clock[batch])[lanes.slot]
+            self.moment = number(site, clocks.epoch, time, clocks_of[batch])[lanes.slot]
         else:
             self.moment = number(site, epoch, time, clock)
         self._last: NDArray[np.int64] | None = None
@@ -84,46 +87,16 @@ class _Now:
 
 
 class RaceChecker:
-    """The memory of past accesses in one launch.
-
-    Every block has a clock that advances with each fence. It *releases* what it did before a fence
-    when it performs an atomic operation behind that: this is then visible to blocks that perform an
-    atomic operation later; after a fence for the block alone, to its own threads that do.
-    """
+    """The memory of past accesses in one launch, and of its fences."""
 
     def __init__(self, geometry: Geometry, *, report_same_value: bool) -> None:
         self.geometry = geometry
         self.report_same_value = report_same_value
-        self.clock = np.zeros(geometry.blocks, dtype=np.int32)
-        #: That of all blocks; None where they differ.
-        self.common_clock: int | None = 0
         self.moments = Moments()
-        #: Before which clock each block has a fence for all, and for itself.
-        self.fenced = np.zeros(geometry.blocks, dtype=np.int32)
-        self.fenced_within = np.zeros(geometry.blocks, dtype=np.int32)
-        #: From which clock on each block has released nothing to others, and nothing at all.
-        self.kept = np.zeros(geometry.blocks, dtype=np.int32)
-        self.kept_within = np.zeros(geometry.blocks, dtype=np.int32)
-        #: Number of the last release that each block has seen.
-        self.seen = np.zeros(geometry.blocks, dtype=np.int64)
-        #: The same for each thread by its own atomic operations, from the first release on.
-        self.own_seen: NDArray[np.int64] | None = None
-        #: Number of each release, by clock and block: to all, and within the block.
-        self.released: dict[int, NDArray[np.int64]] = {}
-        self.released_within: dict[int, NDArray[np.int64]] = {}
-        self._releases = 0
+        self.releases = Releases(geometry)
         self._sites: list[Site] = []
         self._site_numbers: dict[Site, int] = {}
         self._watched: list[Buffer] = []
-
-    def fence(self, lanes: Lanes, *, within: bool = False) -> None:
-        """Note that blocks have executed a memory fence, for the device or ``within`` them."""
-        blocks = np.unique(lanes.slot) + lanes.first_block
-        self.clock[blocks] += 1
-        first = int(self.clock[0])
-        self.common_clock = first if (self.clock == first).all() else None
-        fenced = self.fenced_within if within else self.fenced
-        fenced[blocks] = self.clock[blocks]
 
     def grid_barrier(self) -> None:
         """Forget everything: a grid barrier orders it before what comes."""
@@ -145,7 +118,8 @@ class RaceChecker:
     ) -> Found | None:
         """Record an access; return the race that it makes, if any."""
         if buffer.shadow is None:
-            buffer.shadow = Shadow(max(1, len(buffer.raw) // buffer.granule))
+            places = max(1, len(buffer.raw) // buffer.granule)
+            buffer.shadow = Shadow(places, self.geometry.threads_per_block)
             self._watched.append(buffer)
         if buffer.space == "shared":
             buffer.shadow.begin(clocks.common[0])
@@ -165,7 +139,7 @@ class RaceChecker:
                 before = verb_before, self._sites[int(past[1])], int(past[0])
                 return int(at[k]), (verb, site, int(now.ident[k])), before, remark
         if verb == "atomic":
-            self._synchronise(lanes)
+            self.releases.synchronise(lanes)
         return None
 
     def _number(self, site: Site) -> int:
@@ -287,61 +261,13 @@ class RaceChecker:
             known = now.clocks.known(lanes.warp[who[near]], lanes.lane[who[near]], other)
             ordered[near] = was[near, Moments.TIME] <= known
         undecided = np.flatnonzero(~ordered)
-        if len(undecided) and self._releases:
-            thread, own = who[undecided], same_block[undecided]
-            seen = self.seen[now.blocks[thread]]
-            if self.own_seen is not None:
-                seen = np.where(own, self.own_seen[ident[undecided]], seen)
-            past = block_before[undecided], was[undecided, Moments.CLOCK], seen
-            ordered[undecided] = _visible(self.released, *past)
-            if self.released_within:
-                ordered[undecided] |= own & _visible(self.released_within, *past)
-        return ordered
-
-    def _synchronise(self, lanes: Lanes) -> None:
-        """Release, where a fence came before, and acquire: in the order of the threads."""
-        blocks = np.unique(lanes.slot) + lanes.first_block
-        to_all = self.fenced[blocks] > self.kept[blocks]
-        within = ~to_all & (self.fenced_within[blocks] > self.kept_within[blocks])
-        numbers = self._releases + np.cumsum(to_all | within)
-        if np.count_nonzero(to_all):
-            of_all = blocks[to_all]
-            self._release(self.released, of_all, numbers[to_all], self.kept, self.fenced)
-            self.kept_within[of_all] = np.maximum(self.kept_within[of_all], self.kept[of_all])
-        if np.count_nonzero(within):
-            self._release(
-                self.released_within, blocks[within], numbers[within],
-                self.kept_within, self.fenced_within,
+        if len(undecided):
+            thread = who[undecided]
+            ordered[undecided] = self.releases.are_visible(
+                block_before[undecided], was[undecided, Moments.CLOCK],
+                ident[undecided], now.blocks[thread],
             )  # fmt: skip
-        self._releases += int(np.count_nonzero(to_all | within))
-        self.seen[blocks] = numbers
-        if self._releases:
-            if self.own_seen is None:
-                threads = self.geometry.blocks * self.geometry.threads_per_block
-                self.own_seen = np.zeros(threads, dtype=np.int64)
-            self.own_seen[lanes.ident] = numbers[
-                np.searchsorted(blocks, lanes.slot + lanes.first_block)
-            ]
-
-    def _release(
-        self,
-        table: dict[int, NDArray[np.int64]],
-        blocks: NDArray[Any],
-        numbers: NDArray[np.int64],
-        kept: NDArray[np.int32],
-        fenced: NDArray[np.int32],
-    ) -> None:
-        """Note releases, of all that blocks did from one clock on and before another."""
-        clocks, end = kept[blocks], fenced[blocks]
-        while np.count_nonzero(left := clocks < end):
-            for clock in np.unique(clocks[left]):
-                here = left & (clocks == clock)
-                self._times(table, clock)[blocks[here]] = numbers[here]
-            clocks += 1
-        kept[blocks] = end
-
-    def _times(self, table: dict[int, NDArray[np.int64]], clock: int) -> NDArray[np.int64]:
-        return table.setdefault(int(clock), np.zeros(self.geometry.blocks, dtype=np.int64))
+        return ordered
 
     def _record_writes(
         self,
@@ -376,20 +302,3 @@ class RaceChecker:
         same = bits_of(values[[k]]) == bits_of(values[[by[k]]])
         remark = ", both writing the same value" if same else ""
         return k, (int(now.ident[by[k]]), now.site), "store", remark
-
-
-def _visible(
-    released: dict[int, NDArray[np.int64]],
-    blocks: NDArray[Any],
-    clocks: NDArray[Any],
-    seen: NDArray[np.int64],
-) -> NDArray[np.bool_]:
-    """Return whether what blocks did at these clocks was released and then seen."""
-    result = np.zeros(len(blocks), dtype=bool)
-    for clock in np.unique(clocks):
-        times = released.get(int(clock))
-        if times is not None:
-            here = clocks == clock
-            time = times[blocks[here]]
-            result[here] = (time > 0) & (time <= seen[here])
-    return result

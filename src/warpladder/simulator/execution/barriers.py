@@ -92,6 +92,9 @@ def _pass_warp_barrier(
 def _synchronise_warps(batch: BatchState, lanes: Lanes, mask: NDArray[np.int64]) -> None:
     if batch.launch.checks.race or batch.launch.checks.same_value:
         batch.clocks.meet(lanes, mask, batch.alive_lanes())
+        monitor = batch.launch.monitor
+        if monitor is not None and monitor.races is not None:
+            monitor.races.releases.meet(lanes, mask)
 
 
 def release(batch: BatchState) -> str | None:
