@@ -191,7 +191,7 @@ def _calls_table(results: dict[str, Any], drawn: dict[str, Any]) -> list[str]:
         "an array, over an axis": [row for row in arrays if "torch_steps" not in row],
         "an array, by several functions there": [row for row in arrays if "torch_steps" in row],
         "over several axes, or laid otherwise": apart,
-        "with a mask, `dtype`, `out`, `initial`": asked,
+        "with a mask, `dtype`, `out`, `initial`, an own operation": asked,
         "exact sums, beside those in float64": exact,
         "cases that nobody chose": [row for row in drawn["rows"] if "ratio" in row],
     }

@@ -294,7 +294,7 @@ def test_what_is_written_is_published(bench, program, monkeypatch, tmp_path):
         ["| an array, over an axis", "35"],
         ["| an array, by several functions there", "2"],
         ["| over several axes, or laid otherwise", "8"],
-        ["| with a mask, `dtype`, `out`, `initial`", "24"],
+        ["| with a mask, `dtype`, `out`, `initial`, an own operation", "24"],
         ["| exact sums, beside those in float64", "6"],
         ["| cases that nobody chose", "3"],
     ]
