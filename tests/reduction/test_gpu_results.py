@@ -565,13 +565,13 @@ _MASK[:, 1] = True
     [
         ("sum", {"dtype": "float64"}),
         ("sum", {"where": _MASK, "dtype": np.float64}),
-        ("max", {"where": _MASK[0]}),
         (("min", "mean"), {"where": _MASK[:1]}),
         ("sum", {"initial": 3}),
         (("sum", "max"), {"initial": 3.0, "where": _MASK, "out": ("f4", "f4")}),
-        ("var", {"out": "f4"}),
         ("argmin", {"where": _MASK}),
         *large(
+            ("max", {"where": _MASK[0]}),
+            ("var", {"out": "f4"}),
             ("std", {"dtype": np.dtype("float32"), "ddof": 1, "where": _MASK}),
             ("nanmax", {"where": _MASK, "initial": -1}),
             ("prod", {"initial": 0.5, "out": "f4"}),

@@ -61,7 +61,7 @@ def layout_of(device, n):
     # What is undirected has arcs in both directions, for the same kernels. One warp of vertices and
     # one more, four warps and one less.
     only(
-        lambda directed, n: n in ({0, 1, 32, 33, 127, 128, 300} if directed else {2, 33}),
+        lambda directed, n: n in ({0, 1, 33, 128, 300} if directed else {33}),
         [True, False],
         [0, 1, 2, 31, 32, 33, 127, 128, 129, 300],
     ),
