@@ -204,6 +204,42 @@ def test_int64_overflow_is_refused_with_a_remedy():
         wl.shortest_paths(_chain([2**61, 2**61, 2**61], "int64"))
 
 
+@pytest.mark.parametrize("n", [6, 70])
+@pytest.mark.parametrize("batch", [False, True])
+def test_int64_weights_below_zero_may_add_up_to_more_than_any_path(n, batch):
+    heights = np.arange(n) % 2 * 2**60
+    # What floats, in which the answer is looked at, hold beside 2**60.
+    steps = 1024 * random_weights(n, "int64", low=0)
+    weights = steps + heights[:, None] - heights
+    answer = wl.shortest_paths(weights[None] if batch else weights, next_hops=True)
+    alone = answer[0] if batch else answer
+    known = distances(steps).astype(np.int64) + heights[:, None] - heights
+    assert alone.dist_matrix.tolist() == known.tolist()
+    check_hops(weights, alone.dist_matrix, alone.next_hops)
+
+
+def test_int64_paths_below_zero_down_to_the_limit():
+    lightest = 1 - 2**61
+    answer = wl.shortest_paths(_chain([-(2**60), 1 - 2**60, 0], "int64"))
+    assert answer.distance(0, 3) == lightest
+    assert answer.distance(3, 0) == answer.distance(0, 4) == np.inf
+    told = f"there is a path of weight {lightest - 1} or less, beyond what distances use of int64"
+    with pytest.raises(errors.DistanceOverflowError, match=told):
+        wl.shortest_paths(_chain([-(2**60), -(2**60), 0], "int64"))
+    with pytest.raises(errors.DistanceOverflowError, match=f"there is a weight of {lightest - 1},"):
+        wl.shortest_paths(_chain([lightest - 1, 0, 0], "int64"))
+
+
+def test_negative_cycles_of_large_int64_weights():
+    ring = wl.Graph.from_edges([0, 1, 1], [1, 0, 2], np.array([-(2**61) + 1] * 2 + [5]), n=4)
+    with pytest.raises(errors.NegativeCycleError) as raised:
+        wl.shortest_paths(ring)
+    assert raised.value.weight == 2 - 2**62
+    marked = wl.shortest_paths(ring, negative_cycle="mark")
+    is_unbounded = marked.dist_matrix == marked.unbounded
+    assert is_unbounded.tolist() == [[True] * 3 + [False]] * 2 + [[False] * 4] * 2
+
+
 def test_float32_overflow_widens_and_float64_overflow_is_refused():
     for weight in (3e38, -3e38):
         answer = wl.shortest_paths(_chain([weight, weight, 1], "float32"))

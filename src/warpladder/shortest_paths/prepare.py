@@ -34,6 +34,7 @@ from warpladder.shortest_paths.dense import (
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.structure.negative_cycles import (
+    BELOW_DISTANCES,
     Cycle,
     Potentials,
     find_negative_cycle,
@@ -53,7 +54,6 @@ __all__ = [
     "weights_as",
 ]
 
-_LARGEST_EXACT_SUM = 2**61
 # One part in a million covers the rounding of a sum of weights.
 _SLACK = 1 + 1e-6
 
@@ -264,7 +264,7 @@ def check_summary(summary: WeightSummary, dtype: np.dtype[Any], number: int | No
     InputError
         A weight is NaN or -inf.
     DoesNotFitError
-        A weight, or the sum of the negative ones, does not fit.
+        A weight, or of floats the sum of the negative ones, does not fit.
     """
     if summary.nan_at is not None:
         raise InputError.of_graph(number, _not_a_weight(list(summary.nan_at), np.nan))
@@ -273,8 +273,9 @@ def check_summary(summary: WeightSummary, dtype: np.dtype[Any], number: int | No
         raise InputError.of_graph(number, told)
     if dtype.kind == "i" and summary.heaviest >= int(inner_no_path(dtype)):
         raise DoesNotFitError(f"there is a weight of {summary.heaviest}")
-    smallest_sum = -float(np.finfo(dtype).max) if dtype.kind == "f" else -_LARGEST_EXACT_SUM
-    if summary.sum_of_smallest <= smallest_sum:
+    if dtype.kind == "i" and summary.lightest <= BELOW_DISTANCES:
+        raise DoesNotFitError(f"there is a weight of {summary.lightest}")
+    if dtype.kind == "f" and summary.sum_of_smallest <= -float(np.finfo(dtype).max):
         raise DoesNotFitError("the weights below zero may add up to a path")
 
 

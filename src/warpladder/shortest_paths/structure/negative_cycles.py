@@ -33,8 +33,14 @@ from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.structure.cycles import vertex_on_cycle
 from warpladder.shortest_paths.structure.strong_components import strong_components
+from warpladder.shortest_paths.widening import DoesNotFitError
 
-__all__ = ["Cycle", "Potentials", "find_negative_cycle"]
+__all__ = ["BELOW_DISTANCES", "Cycle", "Potentials", "find_negative_cycle"]
+
+BELOW_DISTANCES = -(2**61)
+"""No integer dtype holds a distance so low; two such numbers still add up in 64 bits."""
+# What `_settle` returns for a path of such a weight.
+_TOO_LOW = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +83,16 @@ def find_negative_cycle(
     Parameters
     ----------
     dist
-        Weights prepared by `dense.import_weights`. Integer weights must sum to less than 2**61 in
-        size.
+        Weights prepared by `dense.import_weights`. Integer weights must be above
+        `BELOW_DISTANCES`.
     component
         As `Potentials` has it, where an earlier call for this graph has found it, whatever vertices
         have lost all edges since.
+
+    Raises
+    ------
+    DoesNotFitError
+        There is a path of integer weights down to `BELOW_DISTANCES`, found before any cycle.
 
     Examples
     --------
@@ -113,6 +124,8 @@ def find_negative_cycle(
         given_up = searched == searched[start]
         searched = np.where(given_up, -1 - np.arange(n), searched)
         parents[given_up] = -1
+    if start == _TOO_LOW:
+        raise DoesNotFitError(f"there is a path of weight {high.min()} or less")
     return None, potentials
 
 
@@ -121,7 +134,11 @@ def find_negative_cycle(
 def _settle(
     dist: Any, no_path: Any, component: Any, potentials: Any, remainders: Any, parents: Any
 ) -> Any:
-    """Lower potentials until nothing changes (-1) or the parents close a cycle (a vertex on it)."""
+    """Lower potentials until nothing changes (-1) or the parents close a cycle (a vertex on it).
+
+    Or, of integers, until a path is too light for any distance (`_TOO_LOW`): without a cycle the
+    parents of a vertex are a path, and its weight is the vertex's potential or less.
+    """
     n = dist.shape[0]
     fell = np.ones(n, np.bool_)
     changed = True
@@ -141,6 +158,10 @@ def _settle(
                     if candidate >= potentials[v]:
                         continue
                     potentials[v] = candidate
+                    if candidate <= BELOW_DISTANCES:
+                        parents[v] = u
+                        vertex = vertex_on_cycle(parents, -1)
+                        return vertex if vertex >= 0 else _TOO_LOW
                 else:
                     total, rest = _add_to_pair(potentials[u], remainders[u], float(weight))
                     if total > potentials[v] or (total == potentials[v] and rest >= remainders[v]):
