@@ -235,14 +235,23 @@ def test_missing_values_inside_lists():
 def test_integers_in_lists_that_numpy_would_round():
     large = 2**63 + 1
     for values in (
-        [large, 1], [[large], [-1]], (np.uint64(large), np.int64(1)),
+        [large, -1], [[large], [-1]], (np.uint64(large), np.int64(-1)),
+        [np.array([large], "u8"), np.array([-1])], iter([[large, -1]]),
+    ):  # fmt: skip
+        with pytest.raises(InputTypeError, match=r"no integer dtype holds both -1 and 9223372036"):
+            wl.reduce(values, "max")
+    for values in (
+        [large, 1], [1, large], [[large], [1]], (np.uint64(large), np.int64(1)), [large, True],
         [np.array([large], "u8"), np.array([1])], iter([[large, 1]]),
     ):  # fmt: skip
-        with pytest.raises(InputTypeError, match=r"no integer dtype holds both -?1 and 9223372036"):
-            wl.reduce(values, "max")
+        found = wl.reduce(values, "sum")
+        assert (found, found.dtype) == (large + 1, np.uint64)
+    columns = wl.reduce([[[large, 1], [2, large + 4]], [[0, 5], [3, 0]]], "max", axis=(0, 1))
+    assert columns.tolist() == [large, large + 4]
     # Rounded to what is no larger than numbers that floats hold.
-    with pytest.raises(InputTypeError, match="no integer dtype holds both 1 and 9007199254740993"):
-        wl.reduce([np.int64(2**53 + 1), np.uint64(1)])
+    for one, dtype in ((1, np.uint64), (-1, np.int64)):
+        found = wl.reduce([2**53 + 1, np.uint64(3), np.int64(one)])
+        assert (found, found.dtype) == (2**53 + 4 + one, dtype)
     assert wl.reduce([large], "max") == large
     assert wl.reduce([2.0**63, 1]) == 2.0**63
     assert wl.reduce([np.uint64(1), np.int64(2)]) == 3

@@ -215,11 +215,11 @@ def reduce(
     ``out`` of another dtype. A sum of negative zeros is 0.0 after an ``initial`` of -0.0, too. Of
     masked arrays only what is not masked counts, and results are plain arrays, as those of matrices
     and of pandas objects are; NaNs in a Series count. Missing values, as nulls of Arrow and Polars
-    and NA of pandas, are refused, and so are integers in lists and tables of which NumPy would make
-    floats, as 2^63 beside -1. A number has no axis 0. Chunks are of one dtype, in any byte order;
-    empty ones do not count, and of no others the result is that of an empty array of ``dtype``.
-    They have no ``where``. Sparse matrices are refused: only you know whether their zeros count.
-    Booleans on a GPU have to be bytes of 0 and 1.
+    and NA of pandas, are refused, and so are integers of which NumPy would make floats, in tables,
+    and in lists that no integer dtype holds, as 2^63 beside -1. A number has no axis 0. Chunks are
+    of one dtype, in any byte order; empty ones do not count, and of no others the result is that of
+    an empty array of ``dtype``. They have no ``where``. Sparse matrices are refused: only you know
+    whether their zeros count. Booleans on a GPU have to be bytes of 0 and 1.
 
     References
     ----------

@@ -92,8 +92,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     _refuse_no_numbers(array, name)
     check_dtype(array.dtype, name)
     _refuse_hidden(values, name, array.ndim)
-    _refuse_rounded(values, array, name)
-    return array
+    return _exact(values, array, name)
 
 
 def _read(values: Any, name: str, kind: str) -> NDArray[Any]:
@@ -146,17 +145,18 @@ def _refuse_hidden(values: Any, name: str, depth: int) -> None:
         lists = list(below if kinds == nested else (one for one in below if type(one) in nested))
 
 
-def _refuse_rounded(values: Any, array: NDArray[Any], name: str) -> None:
-    """Refuse integers that no integer dtype has together: NumPy makes floats of them.
+def _exact(values: Any, array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the array, with integers of which NumPy has made floats as they are.
 
-    They are in lists, or in columns of a table.
+    They are in lists, or in columns of a table, which say what they are and are refused. Of 2^63
+    and 1 NumPy would have one as uint64 and the other as int64, though the former holds both.
     """
     is_list, is_table = isinstance(values, list | tuple), hasattr(values, "columns")
     if array.dtype != np.float64 or not (is_list or is_table):
-        return
+        return array
     # What is just above the largest has been rounded to it.
     if not (np.abs(array) >= _LARGEST_COUNT).any():
-        return
+        return array
     if is_table:
         kinds = _kinds_of_columns(values)
         if kinds and all(kind.lower().startswith(("int", "uint")) for kind in kinds):
@@ -164,13 +164,20 @@ def _refuse_rounded(values: Any, array: NDArray[Any], name: str) -> None:
                 f"{name}: no integer dtype holds columns of {' and '.join(kinds)}, and as float64 "
                 "some would be rounded; cast them to one dtype"
             )
-        return
+        return array
     given = np.array(values, object).ravel().tolist()
-    if all(isinstance(one, Integral) for one in given):
-        raise InputTypeError(
-            f"{name}: no integer dtype holds both {min(given)} and {max(given)}, and as float64 "
-            "they would be rounded; give an array of uint64 where none is below 0, or of float64"
-        )
+    if not all(isinstance(one, Integral) for one in given):
+        return array
+    # Scalars of NumPy's would be compared as floats.
+    integers = list(map(int, given))
+    least, largest = min(integers), max(integers)
+    for dtype in (np.uint64, np.int64):
+        if np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max:
+            return np.array(integers, dtype).reshape(array.shape)
+    raise InputTypeError(
+        f"{name}: no integer dtype holds both {least} and {largest}, and as float64 they would be "
+        "rounded; give an array of float64"
+    )
 
 
 def _kinds_of_columns(table: Any) -> list[str]:
