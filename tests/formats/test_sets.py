@@ -332,6 +332,17 @@ def test_long_lists(tmp_path):
     assert read(tmp_path / "a", text + '"y""z",7\n')[2] == ('y"z', [7])
 
 
+@pytest.mark.parametrize("header", ["", "id;x,items\n"])
+def test_quotes_tell_what_parts_columns(tmp_path, header):
+    path = tmp_path / "sets.csv"
+    columns = {"ids": 0, "items": 1, "header": True} if header else {}
+    # Either sign would part each line into two.
+    for lines in ('1,"2;5"\n2,"5;2"\n', '1,2;5\n2,"5;2"\n', '"1","2;5"\n2,5;2\n'):
+        for between in (",;", ";,"):
+            text = (header + lines).translate(str.maketrans(",;", between))
+            assert read(path, text, **columns) == [(1, [2, 5]), (2, [5, 2])]
+
+
 def test_quotes_between_blanks(tmp_path, monkeypatch):
     """As R writes tables."""
     path = tmp_path / "a.txt"

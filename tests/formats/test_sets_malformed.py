@@ -115,6 +115,9 @@ UNCLEAR = [
     ("1,2;5\n2,5;6\n", {}, r"',' or ';' may part the columns; give the delimiter, the other one"),
     # Between semicolons 1,2 would be an id.
     ("1,2;3,7\n2,4;5,9\n", {"ids": 0, "items": 1}, r"',' or ';' may part the columns"),
+    # Inches, in pairs or alone, are no quotes around a field.
+    ('1;5" , 6"\n2;7" , 8"\n', {}, r"',' or ';' may part the columns"),
+    ('1,5";6\n2,7";8\n', {}, r"',' or ';' may part the columns"),
     ("alice,tea milk\ncarl,tea\n", {"header": False}, "lists or names, as in 'tea milk'"),
     ('alice,"tea, milk"\ncarl,tea\n', {"header": False}, "lists or names, as in 'tea, milk'"),
     ("1,2;5\n2,5|6\n3,1\n", {"header": False}, "more than one sign may part"),

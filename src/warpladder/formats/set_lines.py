@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpladder.formats.set_scanner import Program
     from warpladder.formats.text import TextFile
 
-__all__ = ["COMMENTS", "LineGrammar", "list_tokens", "split_fields"]
+__all__ = ["COMMENTS", "LineGrammar", "list_tokens", "quotes_within", "split_fields"]
 
 COMMENTS = "#"
 _LIST_SIGNS = ",;|{}[]"
@@ -188,18 +188,39 @@ class LineGrammar:
 
 def split_fields(chunk: TextFile, index: int, separator: str | None) -> list[str]:
     """Split a line into fields without the blanks and the quotes around them."""
-    line = chunk.lines[index].strip() if separator is None else chunk.lines[index]
-    if '"' not in line:
+    if '"' not in chunk.lines[index]:
+        line = chunk.lines[index].strip() if separator is None else chunk.lines[index]
         return list(map(str.strip, line.split(separator)))
-    field, fields, at = _field_before(separator), [], 0
+    return [part.strip() for part, _ in _parts(chunk, index, separator)]
+
+
+def quotes_within(chunk: TextFile, index: int, separator: str | None) -> list[int]:
+    """Return how many quotes there are in each field of a line that does not begin with one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from warpladder.formats.text import TextFile
+    >>> line = TextFile(Path("sets.csv"), ['1,"2;5"'])
+    >>> quotes_within(line, 0, ","), quotes_within(line, 0, ";")
+    ([0], [1, 1])
+    """
+    parts = _parts(chunk, index, separator)
+    return [part.count('"') for part, is_quoted in parts if not is_quoted]
+
+
+def _parts(chunk: TextFile, index: int, separator: str | None) -> list[tuple[str, bool]]:
+    """Return each field of a line without the quotes around it, and whether there were any."""
+    line = chunk.lines[index].strip() if separator is None else chunk.lines[index]
+    field, parts, at = _field_before(separator), [], 0
     while at <= len(line):
         found = field.match(line, at)
         if found is None:
             raise chunk.error(index, "fields with closed quotes")
         within, plain = found.groups()
-        fields.append((plain if within is None else within.replace('""', '"')).strip())
+        parts.append((plain, False) if within is None else (within.replace('""', '"'), True))
         at = found.end() + 1
-    return fields
+    return parts
 
 
 @cache

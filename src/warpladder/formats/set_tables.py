@@ -16,7 +16,7 @@ from warpladder.formats.set_columns import (
     choose_set_columns,
     names_sets,
 )
-from warpladder.formats.set_lines import LineGrammar, split_fields
+from warpladder.formats.set_lines import LineGrammar, quotes_within, split_fields
 from warpladder.formats.text import TextFile, quoted
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
         if sign != delimiter
     }
     even = {sign: of[0] for sign, of in counts.items() if of[0] > 1 and len(set(of)) == 1}
+    if len(even) > 1:
+        even = _without_torn_quotes(head, even)
     pairs = [
         sign for sign, count in even.items() if count == 2 and _parts_an_id(head[0], sign, even)
     ]
@@ -126,6 +128,23 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
         # Lists in quotes may have the sign that parts columns.
         return delimiter
     return None
+
+
+def _without_torn_quotes(head: list[TextFile], even: dict[str, int]) -> dict[str, int]:
+    """Leave out signs that part quotes, beside one between whose fields all quotes are proper.
+
+    Of 1,"2;5" a semicolon would make 1,"2 and 5".
+    """
+    quotes = {
+        sign: [count for line in head for count in quotes_within(line, 0, sign)] for sign in even
+    }
+    if all(map(any, quotes.values())):
+        return even
+    return {
+        sign: fields
+        for sign, fields in even.items()
+        if not any(count % 2 for count in quotes[sign])
+    }
 
 
 def _parts_an_id(line: TextFile, sign: str, others: Iterable[str]) -> bool:
