@@ -190,7 +190,8 @@ def test_plan_does_nothing(tmp_path):
     ("arguments", "message"),
     [
         ((), "give --steps, or --until"),
-        (("--steps", 1, "--until", 1), "give --steps, or --until"),
+        (("--steps", 1, "--until", 1), "--steps and --until both say how far to go; give one of"),
+        (("--steps", 0, "--until", 0), "--steps and --until both say how far to go; give one of"),
         (("--steps", -1), "--steps -1 must not be below 0"),
         (("--steps", 1, "--courant", 1.25), "--courant 1.25: lax-friedrichs is stable up to 1"),
         (("--steps", 1, "--courant", 0), "--courant 0 must be a number other than 0"),

@@ -81,8 +81,10 @@ class Asked:
 
     def check(self) -> None:
         """Refuse now what would be refused after a long run."""
-        if (self.steps is None) == (self.until is None):
+        if self.steps is None and self.until is None:
             raise typer.BadParameter("give --steps, or --until, how far to go")
+        if self.steps is not None and self.until is not None:
+            raise typer.BadParameter("--steps and --until both say how far to go; give one of them")
         if self.until is not None and not math.isfinite(self.until):
             raise typer.BadParameter(f"--until {self.until} must be finite")
         if self.until is not None and self.until < 0:
