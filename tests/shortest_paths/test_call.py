@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+from inspect import signature
 
 import networkx as nx
 import numpy as np
@@ -20,6 +21,7 @@ from scipy.sparse import csgraph
 import warpladder as wl
 from warpladder import errors
 from warpladder.device import select
+from warpladder.formats.graphs import read
 
 INF = np.inf
 TRIANGLE = np.array([[0, 4, INF], [INF, 0, 7], [1, INF, 0]])
@@ -522,3 +524,20 @@ class TestPackage:
                 assert found["name"] == name
                 assert np.array_equal(found["dist"], here.dist_matrix)
                 check_hops(weights, found["dist"], found["hops"])
+
+
+def test_read_graph_takes_the_options_of_its_reader(tmp_path):
+    own, known = (signature(function).parameters.values() for function in (wl.read_graph, read))
+    assert [(one.name, one.default, one.kind) for one in own] == [
+        (one.name, one.default, one.kind) for one in known
+    ]
+    path = tmp_path / "roads"
+    path.write_text("what;x;y;far;near\n0;b;a;5;2\n0;c;b;7;3\n")
+    graph = wl.read_graph(
+        path, format="edges", directed=False, source="y", target="x", weight=4, header=True,
+        delimiter=";",
+    )  # fmt: skip
+    answer = wl.shortest_paths(graph)
+    assert answer.distance("c", "a") == answer.distance("a", "c") == 5
+    with pytest.raises(TypeError, match=r"read_graph\(\) got an unexpected keyword argument 'foo'"):
+        wl.read_graph(path, foo=1)

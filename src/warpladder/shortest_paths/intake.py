@@ -162,17 +162,28 @@ def _refuse_lists(given: list[Any]) -> None:
         )
 
 
-def read_graph(path: str | Path, **options: Any) -> Graph:
+def read_graph(
+    path: str | Path,
+    *,
+    format: str = "auto",  # noqa: A002 - as in warpladder.formats.graphs.read
+    directed: bool | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+) -> Graph:
     r"""Read a graph from a file.
 
     Parameters
     ----------
     path
         The file, a pipe, or ``"-"`` for standard input; gzip is seen through.
-    **options
-        ``format``, ``directed``, and for tables of edges ``source``, ``target``, ``weight``
-        (columns by name or number), ``header``, ``delimiter``: see
+    format, directed
+        What the file is, and whether an edge has one direction: see
         `warpladder.formats.graphs.read`.
+    source, target, weight, header, delimiter
+        For tables of edges, whose columns go by name or number: see there.
 
     Raises
     ------
@@ -195,7 +206,11 @@ def read_graph(path: str | Path, **options: Any) -> Graph:
     from warpladder.formats.graphs import read
 
     file = InputFile(path)
-    return from_table(read(file, **options), file.path)
+    table = read(
+        file, format=format, directed=directed, source=source, target=target, weight=weight,
+        header=header, delimiter=delimiter,
+    )  # fmt: skip
+    return from_table(table, file.path)
 
 
 def from_table(table: EdgeTable | DenseTable, path: Path) -> Graph:
