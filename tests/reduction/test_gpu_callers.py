@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,13 @@ def test_an_operation_that_numba_knows_itself(gpu: SimulatedDevice) -> None:
     assert host(found).tolist() == [5, 9]
 
 
-def test_an_operation_that_cannot_be_compiled(gpu: SimulatedDevice) -> None:
+def test_an_operation_that_no_gpu_has(gpu: SimulatedDevice) -> None:
+    """A CPU has it; of what neither has the CPU's compiler tells first."""
+    there, gcd = gpu.to_device(np.arange(6).reshape(2, 3)), wl.AssociativeOp(math.gcd, 0)
+    for op in (gcd, (gcd, "sum")):
+        for axis in (None, 0):
+            with pytest.raises(errors.InputError, match=r"op gcd: Numba .* for int64 on a GPU: "):
+                wl.reduce(there, op, axis=axis, device=gpu)
     op = wl.AssociativeOp(lambda a, b: a.no_such_thing + b, identity=0, name="broken")
-    with pytest.raises(errors.InputError, match="op broken: Numba cannot compile it"):
-        wl.reduce(gpu.to_device(np.arange(5)), op, device=gpu)
+    with pytest.raises(errors.InputError, match="op broken: Numba cannot compile it for int64: "):
+        wl.reduce(there, op, device=gpu)

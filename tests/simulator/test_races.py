@@ -129,6 +129,39 @@ def passes_rows_on(x, out):
             cuda.atomic.exch(full, side, 1 - wanted)
 
 
+@cuda.jit
+def takes_turns_after_a_shuffle(lock, count):
+    lane, warp, ready = cuda.laneid, cuda.grid(1) // 32, 0
+    if lane == 0:
+        while cuda.atomic.add(lock, 0, 0) != warp:
+            pass
+        cuda.threadfence()
+        ready = 1
+    ready = cuda.shfl_sync(0xFFFFFFFF, ready, 0)
+    cuda.syncwarp()
+    count[lane] += ready
+    cuda.threadfence()
+    cuda.syncwarp()
+    if lane == 0:
+        cuda.atomic.exch(lock, 0, warp + 1)
+
+
+@cuda.jit
+def halves_take_turns(lock, count):
+    t = cuda.threadIdx.x
+    mask = 0xFFFF if t % 32 < 16 else 0xFFFF0000
+    if t % 16 == 0:
+        while cuda.atomic.add(lock, 0, 0) != t // 16:
+            pass
+        cuda.threadfence()
+    cuda.syncwarp(mask)
+    count[t % 16] += 1
+    cuda.threadfence()
+    cuda.syncwarp(mask)
+    if t % 16 == 0:
+        cuda.atomic.add(lock, 0, 1)
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_lanes_see_what_one_of_them_has_waited_for(schedule):
     out = zeros(64)
@@ -138,6 +171,14 @@ def test_lanes_see_what_one_of_them_has_waited_for(schedule):
         count = zeros(32)
         run(takes_turns_by_warps, *launch, zeros(1), count, schedule=schedule, checks=True)
         assert count.tolist() == [3] * 32
+    for kernel, launch, turns in (
+        (takes_turns_after_a_shuffle, (1, 96), 3),
+        (takes_turns_after_a_shuffle, (3, 32), 3),
+        (halves_take_turns, (1, 96), 6),
+    ):
+        count = zeros(32)
+        run(kernel, *launch, zeros(1), count, schedule=schedule, checks=True)
+        assert count.tolist() == ([turns] * 16 + [turns if turns == 3 else 0] * 16)
     x, out = np.arange(128, dtype=np.int32), zeros(128)
     run(passes_rows_on, 1, 64, x, out, schedule=schedule, checks=True)
     np.testing.assert_array_equal(out, x.reshape(4, 32)[:, ::-1].ravel())

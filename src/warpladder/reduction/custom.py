@@ -54,7 +54,7 @@ class AssociativeOp:
     ------
     InputError, InputTypeError
         A part cannot be used. By `warpladder.reduce`: the function cannot be compiled, returns what
-        does not fit, or raises something itself.
+        does not fit, or, on a CPU, raises something itself.
 
     Examples
     --------

@@ -11,8 +11,7 @@ neighbouring rows. The block that finishes a row's last piece combines the piece
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,29 +34,35 @@ from warpladder.reduction.parts import CustomPart
 if TYPE_CHECKING:
     from warpladder.reduction.part import Part
 
-__all__ = ["explained", "in_order"]
+__all__ = ["explaining", "in_order"]
 
 _BITS, _WARP_BITS = THREADS.bit_length() - 1, WARP.bit_length() - 1
 
 
-@contextmanager
-def explained(part: Part) -> Iterator[None]:
-    """Say which operation it is that a GPU cannot be given, where kernels of a part are compiled.
+def explaining(part: Part, launch: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a launch that says which operation it is that a GPU cannot be given.
+
+    Kernels are compiled when they are bound, or when they are launched for the first time. Of parts
+    that have no operation of the caller's it is the launch itself.
 
     Raises
     ------
     InputError
-        It is a caller's own.
+        When it is called, with an operation that cannot be compiled.
     """
-    try:
-        yield
-    except UnsupportedKernelError as fault:
-        if not isinstance(part, CustomPart):
-            raise
-        why = reason_of(fault.__cause__ or fault)
-        raise InputError(
-            f"op {part.op.name}: Numba cannot compile it for {part.dtype.name} on a GPU: {why}"
-        ) from fault
+    if not isinstance(part, CustomPart):
+        return launch
+
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return launch(*args, **options)
+        except UnsupportedKernelError as fault:
+            why = reason_of(fault.__cause__ or fault)
+            raise InputError(
+                f"op {part.op.name}: Numba cannot compile it for {part.dtype.name} on a GPU: {why}"
+            ) from fault
+
+    return call
 
 
 @cache

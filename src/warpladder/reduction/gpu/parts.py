@@ -14,7 +14,7 @@ import numpy as np
 from warpladder.device.grids import WARP
 from warpladder.device.workspace import Workspace
 from warpladder.reduction.gpu.compensated import COMPENSATED_PIECE, compensated_on_device
-from warpladder.reduction.gpu.custom import explained, in_order
+from warpladder.reduction.gpu.custom import explaining, in_order
 from warpladder.reduction.gpu.exact import exact_kernel
 from warpladder.reduction.gpu.finish import leave_limbs, leave_states
 from warpladder.reduction.gpu.folds import folds_on_device
@@ -171,8 +171,8 @@ def _walked(
     """Launch the kernel for such rows."""
     kernel, blocks, given = walk_over(device, part, matrix, workspace, leave_states, first)
     states = workspace.empty(device, (part, "rows"), matrix.rows, given[-2].dtype)
-    with explained(part):
-        device.launch(kernel, blocks, THREADS, *given, (states,), 0.0, stream=stream)
+    launch = explaining(part, device.launch)
+    launch(kernel, blocks, THREADS, *given, (states,), 0.0, stream=stream)
 
     def collect() -> Any:
         found = _fetched(device, states, stream)

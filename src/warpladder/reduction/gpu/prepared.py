@@ -19,7 +19,7 @@ import numpy as np
 from warpladder.device.foreign import like
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import Workspace
-from warpladder.reduction.gpu.custom import explained
+from warpladder.reduction.gpu.custom import explaining
 from warpladder.reduction.gpu.finish import leave_results, option_of, refuses_when_seen
 from warpladder.reduction.gpu.layout import THREADS, Matrix
 from warpladder.reduction.gpu.parts import walk_over
@@ -91,11 +91,12 @@ class Bound:
             self._note, there = workspace.mapped(device, "note", np.dtype(np.int64))
             self._noted = memory_of(there)
             samples = *samples, there
-        with explained(plan.parts[0]):
-            self._launch = device.bind(
-                walk.kernel, walk.blocks, THREADS, *walk.given, samples, option_of(plan, ddof),
-                moving=(_VALUES, _MASK, *range(_RESULTS, _RESULTS + len(samples))),
-            )  # fmt: skip
+        part = plan.parts[0]
+        launch = explaining(part, device.bind)(
+            walk.kernel, walk.blocks, THREADS, *walk.given, samples, option_of(plan, ddof),
+            moving=(_VALUES, _MASK, *range(_RESULTS, _RESULTS + len(samples))),
+        )  # fmt: skip
+        self._launch = explaining(part, launch)
         # Of a mask, those marks; without one, which the kernel then does not read, the values.
         self._marks = memory_of(matrix.mask.data) if matrix.mask else None
         self._bytes_below = matrix.below * matrix.values.data.dtype.itemsize

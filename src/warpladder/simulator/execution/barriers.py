@@ -90,7 +90,7 @@ def _pass_warp_barrier(
 
 
 def _synchronise_warps(batch: BatchState, lanes: Lanes, mask: NDArray[np.int64]) -> None:
-    if batch.launch.checks.race or batch.launch.checks.same_value:
+    if lanes.count and (batch.launch.checks.race or batch.launch.checks.same_value):
         batch.clocks.meet(lanes, mask, batch.alive_lanes())
         monitor = batch.launch.monitor
         if monitor is not None and monitor.races is not None:
@@ -121,9 +121,14 @@ def _release_warps(batch: BatchState) -> bool:
     alive = batch.lanes.ballot(batch.counters != EXITED)
     warps = batch.lanes.warp
     missing = batch.masks & alive[warps] & ~here[warps]
-    held = np.zeros(batch.lanes.warps, dtype=bool)
-    held[warps[waiting & (missing != 0)]] = True
-    free = waiting & ~held[warps]
+    free = waiting & (missing == 0)
+    # Who waits with one that is held is so, too; other lanes of the warp need not wait for them.
+    while True:
+        held = batch.lanes.ballot(waiting & ~free)
+        kept = free & ((batch.masks & held[warps]) != 0)
+        if not kept.any():
+            break
+        free &= ~kept
     if not free.any():
         return False
     _check_released(batch, free)
