@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from choosing import first_and_last
 
@@ -24,6 +25,10 @@ _TOGETHER_UP_TO = 4
 
 _HELPERS = ("advection", "lab", "overlap_join", "shortest_paths")
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in _HELPERS]
+
+# No test is timed: the first example may compile what the others run.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # All that lives is looked at between files alone, see below: in 87 tests that translate kernels for
 # the simulator the collector took 16 of 100 CPU seconds, nearly all of them for old objects.

@@ -245,7 +245,7 @@ BOUNDARIES_TO_CUT = ["neumann", "periodic", ("dirichlet", 1), ("inflow", inflow)
     st.integers(1, 40), st.integers(0, 30), st.sampled_from(SCHEMES),
     st.floats(-1, 1), st.sampled_from(BOUNDARIES_TO_CUT),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_run_is_the_same_in_any_pieces(n, count, scheme, c, boundary):
     phi = cells(n, "f4")
     how = {"courant": c, "dt": 0.01, "scheme": scheme, "boundary": boundary}

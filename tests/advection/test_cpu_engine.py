@@ -171,7 +171,7 @@ def test_what_progress_raises_passes_through(n: int, monkeypatch: pytest.MonkeyP
         CpuEngine().advance(problem, cells(1, n, "f4"), 0, 10**7, stop)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(2048, 9000), steps=st.integers(3, 70), systems=st.integers(1, 3),
     kinds=st.sampled_from(EDGES), tile=st.integers(9, 14), workers=st.integers(1, 3),
@@ -208,14 +208,14 @@ def test_rows_in_strips_of_any_number(
         check(problem, cells(2, n, dtype), steps, first=n % 2)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(n=st.integers(1, 2000), steps=st.integers(1, 70), kinds=st.sampled_from(EDGES))
 def test_any_row(n: int, steps: int, kinds: str) -> None:
     problem = Problem(rule_of("lax-friedrichs", 2, "f4"), *edges_of(kinds, steps, 2, "f4"))
     check(problem, cells(2, n, "float32"), steps)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     n=st.integers(1, 10**4), lanes=st.sampled_from([2, 4, 8, 16]),
     offsets=st.sampled_from(list(OFFSETS.values())),
@@ -233,7 +233,7 @@ def test_strips_hold_all_cells_and_see_no_farther_than_the_ones_beside(
     assert all(reach <= b - a <= strips.length for a, b in pairwise(firsts))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     n=st.integers(2048, 10**8), steps=st.integers(1, 10**5), workers=st.integers(1, 64),
     offsets=st.sampled_from(list(OFFSETS.values())), periodic=st.booleans(),

@@ -202,7 +202,7 @@ def test_upwind_at_courant_number_one_goes_around_a_ring(gpu: SimulatedDevice) -
     assert np.array_equal(found, np.roll(phi, 17))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.sampled_from([OFFSETS[0], OFFSETS[-1], SCHEMES[0]]),
     st.sampled_from([ENDS[1], ENDS[4]]),

@@ -28,7 +28,7 @@ courants = st.floats(-1, 1)
 @pytest.mark.parametrize("scheme", WEIGHTS)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @given(courants)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_weights_sum_to_exactly_1(scheme, dtype, c):
     known = SCHEMES[scheme]
     rule = rule_of(known, np.array([c]), np.dtype(dtype), mirrored=c < 0 and known.is_upwind)
@@ -103,7 +103,7 @@ LIMITED = (*SLOPES, "upwind", "lax-friedrichs")
 
 @pytest.mark.parametrize("scheme", LIMITED)
 @given(profiles, courants)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_total_variation_never_grows_and_no_new_extremum_comes_up(scheme, values, c):
     phi = np.array(values)
     size = np.abs(phi).max() + 1e-300
@@ -127,7 +127,7 @@ def test_without_a_limiter_new_extrema_do_come_up():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(profiles, courants)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_mass_is_conserved_on_a_ring(scheme, values, c):
     phi = np.array(values)
     balance = wl.advect(phi, courant=c, steps=10, scheme=scheme, boundary="periodic").mass_balance(

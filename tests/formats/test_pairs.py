@@ -205,7 +205,7 @@ def test_blocks_around_the_number_that_is_written_at_once(n: int) -> None:
     assert rights == block.right.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20))
 def test_any_integer(numbers: list[int]) -> None:
     for given_ones in (numbers, [abs(number) % 2**63 for number in numbers]):
@@ -218,7 +218,7 @@ def test_any_integer(numbers: list[int]) -> None:
         assert lines == [f"{number} {number} 1" for number in given_ones]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1)
 )

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from warpladder.formats import set_builder
@@ -22,7 +22,6 @@ def numbered(ids):
     return [known.setdefault(one, len(known)) for one in ids], list(known)
 
 
-@settings(deadline=None)
 @given(chunks=st.lists(st.lists(INT64)))
 def test_integers(chunks):
     numbers = IntegerNumbers()
@@ -53,7 +52,6 @@ def test_words():
     assert words.known().dtype == object
 
 
-@settings(deadline=None)
 @given(
     stretches=st.lists(st.tuples(st.integers(0, 4), st.lists(st.integers(0, 99), max_size=4))),
     paired=st.booleans(),

@@ -29,7 +29,7 @@ IM = (
 IM_SETS = {1: [2, 5, 6, 10, 11], 2: [5, 10, 11, 15], 3: [6, 10, 11, 17], 4: [3, 10, 12, 17]}
 DATA = Path(__file__).parents[2] / "data" / "related_ids.txt"
 a_folder_for_all_examples = settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -225,7 +225,7 @@ GRAMMARS = [
 
 @pytest.mark.parametrize("text", [Text(), Text(ids=True)], ids=["integers", "names"])
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=range(len(GRAMMARS)))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(lines=LINES)
 def test_bulk_reads_what_line_by_line_does(grammar, text, lines):
     """What is taken in bulk, the reading line by line takes for the same."""

@@ -331,9 +331,7 @@ DAMAGE = st.lists(
 
 
 @pytest.mark.parametrize("name", GOOD)
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damage=DAMAGE)
 def test_a_file_damaged_in_several_places(
     tmp_path: Path, name: str, damage: list[tuple[float, int, bytes | str]]

@@ -52,7 +52,7 @@ FLOATS = some.floats(allow_nan=False, allow_infinity=False, width=64, min_value=
 REALS = some.one_of(FLOATS, some.just(np.inf))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(some.one_of(matrices(INTEGERS), matrices(REALS)), some.data())
 def test_any_order_gives_the_same_bits_while_the_diagonal_entry_is_not_negative(case, data):
     rows, k, cells = case
@@ -63,7 +63,7 @@ def test_any_order_gives_the_same_bits_while_the_diagonal_entry_is_not_negative(
     assert bits(found) == bits(relaxed(rows, k, range(len(cells))))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(matrices(some.integers(-50, 99)), some.integers(-50, -1))
 def test_with_a_negative_one_it_is_enough_to_move_that_entry_to_the_end(case, negative):
     rows, k, cells = case

@@ -338,7 +338,7 @@ def test_what_progress_raises_passes_through(quick_gpu: SimulatedDevice) -> None
 _SETS = st.lists(st.sets(st.integers(0, 19)), min_size=1, max_size=20)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(_SETS, _SETS, st.sampled_from(list(product(MEASURES[1:], (0.3, 0.5, 2 / 3, 1.0)))))
 def test_any_sets(left: list[set[int]], right: list[set[int]], rule: tuple[str, float]) -> None:
     device = SimulatedDevice(counters=False, checks=False, multiprocessors=1)

@@ -46,7 +46,7 @@ def check(sets, ids, counters, first=0):
         assert len(set(spare.tolist())) == len(spare)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.sets(st.integers(0, 9)), max_size=40),
     st.sampled_from((4, 32, 65_504, 65_508)),

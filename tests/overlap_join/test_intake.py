@@ -199,7 +199,7 @@ def test_ids_with_blanks_and_signs(tmp_path, values):
     assert plain(pa.table({"id": [1, 2], "r": coded})) == [(1, ["a"]), (2, ["a"])]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.text("ab1 ,;|()[]{}", max_size=4), min_size=2, max_size=4))
 def test_tables_of_text_and_others_agree(tmp_path_factory, values):
     """What is one id in each row of text is so elsewhere, and only that."""
@@ -219,7 +219,6 @@ def test_tables_of_text_and_others_agree(tmp_path_factory, values):
     assert is_taken == (list_as_text(values) is None)
 
 
-@settings(deadline=None)
 @given(
     rows=st.lists(st.lists(st.integers(-(2**63), 2**63 - 1))),
     batch=st.sampled_from([1, 3, 1 << 14]),

@@ -184,7 +184,7 @@ rows_of_sets = st.lists(st.lists(st.integers(0, 12), max_size=9), max_size=14)
 
 @given(rows=rows_of_sets, measure=st.sampled_from(MEASURES), part=st.integers(1, 6),
        whole=st.integers(1, 6), other=st.none() | rows_of_sets)  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_thresholds_at_their_edge(
     rows: list[Row], measure: str, part: int, whole: int, other: list[Row] | None
 ) -> None:
@@ -197,7 +197,7 @@ def test_thresholds_at_their_edge(
 
 
 @given(rows=rows_of_sets, k=st.integers(1, 4), measure=st.sampled_from(MEASURES))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_best_of_each_row(rows: list[Row], k: int, measure: str) -> None:
     threshold = 1 if measure == "count" else 0.1
     sets = [set(row) for row in rows]
@@ -347,7 +347,7 @@ def test_ids_that_rows_have_twice_are_in_so_many_rows_less(size: int) -> None:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 999), most=st.integers(1, 12), odds=st.floats(0, 3),
     threshold=st.floats(0.1, 1),

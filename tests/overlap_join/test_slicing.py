@@ -41,7 +41,7 @@ def bits_of(words: Any) -> Any:
     return np.unpackbits(np.asarray(words, np.uint64).view(np.uint8), bitorder="little")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     masks=st.integers(0, 12), fresh=st.integers(0, 12), spare=st.integers(0, 3),
     seed=st.integers(0, 99), density=st.sampled_from([0.02, 0.5, 1.0]),
@@ -70,7 +70,7 @@ def test_counts_are_sums_of_masks(
     assert not marked[2 * WORDS :].any()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     masks=st.integers(0, 5), fresh=st.integers(0, 5), seed=st.integers(0, 99),
     levels=st.sampled_from([slices.FEWEST_LEVELS, slices.LEAST_LEVELS, slices.LEAST_LEVELS + 1]),

@@ -147,7 +147,7 @@ def test_what_was_finished_is_not_done_again(tmp_path: Path) -> None:
     assert engine.asked == [(told.resumed_at, ROWS)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 50), min_size=1, max_size=40),
     st.lists(st.integers(1, 40), max_size=10),

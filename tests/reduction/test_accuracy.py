@@ -211,7 +211,7 @@ def test_reproducible_bits_for_any_order_layout_cores_and_tiles(dtype, monkeypat
         assert row == np.dtype(dtype).type(math.fsum(cube[:, k].ravel()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hnp.arrays(np.float64, st.integers(0, 70), elements=any_float), st.randoms())
 def test_reproducible_equals_fsum(values, random):
     shuffled = values.tolist()
@@ -229,7 +229,7 @@ def integers_near_ties(draw):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.one_of(integers_near_ties(), st.integers(-(2**2150), 2**2150), st.integers(-9, 9)))
 def test_limbs_are_rounded_once(number):
     row = np.zeros(70, np.int64)
@@ -245,7 +245,7 @@ def test_limbs_are_rounded_once(number):
     assert np.isnan(exact_sums(np.tile(row, (100, 1)))).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(hnp.arrays(np.float64, st.integers(1, 60), elements=moderate), st.data())
 def test_reproducible_is_blind_to_chunks(values, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, values.size), max_size=4)))

@@ -181,7 +181,7 @@ def is_refused(ops: tuple[str, ...], rows: NDArray[Any], kept: NDArray[np.bool_]
 @pytest.mark.large
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize(("dtype", "op", "accuracy"), SETS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_each_row_has_its_own_answer(
     dtype: str, op: str | tuple[str, ...], accuracy: str, data: st.DataObject

@@ -40,7 +40,7 @@ def test_axes(axis, cuts, keepdims):
         np.testing.assert_allclose(one, expected, rtol=1e-6, atol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 11), max_size=5), st.sampled_from([0, 1, (0, 2), (0, 1, 2)]))
 def test_exact_sums_are_those_of_the_whole(cuts, axis):
     values = cube() * np.float32(1e-3)

@@ -323,9 +323,7 @@ def cut(draw: st.DrawFn) -> tuple[NDArray[Any], tuple[int, ...], Any]:
     return values, tuple(axes), mask
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut())
 def test_rows_however_they_lie(
     gpu: SimulatedDevice, case: tuple[NDArray[Any], tuple[int, ...], Any]

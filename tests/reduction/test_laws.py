@@ -21,7 +21,7 @@ SPLIT_OPS = (
 elements = st.one_of(st.sampled_from([0.0, -0.0, 1.0, math.nan, math.inf]), st.floats(-50, 50))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hnp.arrays(np.float64, st.integers(1, 50), elements=elements), st.data())
 def test_chunks_are_reduced_as_the_whole(values, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, values.size), max_size=4)))
@@ -34,7 +34,7 @@ def test_chunks_are_reduced_as_the_whole(values, data):
             np.testing.assert_allclose(b, a, rtol=1e-12, atol=1e-11, err_msg=op)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(hnp.arrays(np.int64, st.integers(1, 40)), st.data())
 def test_integers_split_exactly(values, data):
     cut = data.draw(st.integers(0, values.size))
@@ -42,7 +42,7 @@ def test_integers_split_exactly(values, data):
     assert wl.reduce(iter(np.split(values, [cut])), ops) == wl.reduce(values, ops)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(hnp.arrays(np.float64, st.integers(1, 40), elements=elements), st.data())
 def test_a_mask_is_a_choice(values, data):
     mask = data.draw(hnp.arrays(np.bool_, values.size))

@@ -153,7 +153,7 @@ def test_initial_and_what_is_no_number(values, op, initial, expected):
 doubles = st.floats(allow_nan=True, allow_infinity=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hnp.arrays(np.float64, st.integers(0, 12), elements=doubles), doubles)
 @example(np.array([1.0, 2.0**-1074]), -1.0)
 @example(np.array([1e308, 1e308]), -1e308)
@@ -166,7 +166,7 @@ def test_initial_is_an_element_that_comes_first(values, initial):
     np.testing.assert_array_equal((found.min, found.max), (expected.min, expected.max))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hnp.arrays(np.int64, st.integers(0, 12)), st.integers(-(2**63), 2**63 - 1))
 def test_initial_among_integers(values, initial):
     whole = np.append(np.array([initial]), values)

@@ -114,7 +114,7 @@ def test_initial_is_added_before_it_is_rounded() -> None:
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.integers(-(2**63), 2**63 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_sums_with_a_first_are_modulo_a_power_of_two(numbers_given: list[int], first: int) -> None:
     values = np.array(numbers_given, np.int64)
     for dtype in ("i8", "i4", "u1"):

@@ -187,7 +187,7 @@ def test_deviations_whose_squares_do_not_fit(accuracy):
             )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(-(2**20), 2**20), min_size=2, max_size=40), st.integers(-1040, 1000))
 @example([0, 3], -1040)
 @example([-1, 1], -600)
@@ -312,7 +312,7 @@ def test_the_sign_of_a_product_of_zero():
         assert math.copysign(1, wl.reduce(np.array(values), "prod")) == -1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(-1074, 1023), min_size=1, max_size=200), st.booleans())
 def test_products_of_powers_of_two_are_exact(powers, negative):
     values = np.ldexp(1.0, np.array(powers))

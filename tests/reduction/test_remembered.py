@@ -109,7 +109,7 @@ def call(given, *, short=True):
     return outcome(values, given, short=short)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_one_argument_makes_another_call(data):
     first = {name: choices[0] for name, choices in ARGUMENTS.items()}

@@ -255,7 +255,7 @@ def test_by_several_threads(monkeypatch: pytest.MonkeyPatch, workers: int, dealt
     runs.together_in_runs.cache_clear()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     shape=st.tuples(
         st.sampled_from([7, 4, 3, 1]), st.sampled_from([5, 3, 2, 1]),

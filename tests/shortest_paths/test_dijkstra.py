@@ -65,7 +65,7 @@ def test_random_graphs_of_awkward_sizes(n, arcs, directed):
     check(random_graph(n, arcs * n, seed=n + arcs, directed=directed))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_graph(data):
     n = data.draw(st.integers(1, 40))

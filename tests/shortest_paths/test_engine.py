@@ -126,7 +126,7 @@ def test_a_worker_may_come_at_any_time(phase, half, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["int32", *large("int16", "int64", "float32", "float64")])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(n=st.integers(0, 60), density=st.floats(0, 1), seed=st.integers(0, 2**32 - 1))
 def test_laws_of_distances(dtype, n, density, seed):
     weights = random_weights(n, dtype, density=density, low=0, seed=seed)
@@ -141,7 +141,7 @@ def test_laws_of_distances(dtype, n, density, seed):
     assert np.array_equal(as_float(reverse.dist_matrix), dist.T)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(n=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
 def test_relabelling_the_vertices_relabels_the_distances(n, seed):
     weights = random_weights(n, "int32", density=0.2, seed=seed)

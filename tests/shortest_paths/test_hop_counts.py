@@ -312,7 +312,7 @@ def test_a_directed_circle():
     check(520, (np.arange(520), (np.arange(520) + 1) % 520))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_graph(data):
     n = data.draw(st.integers(1, 24))
@@ -323,7 +323,7 @@ def test_any_graph(data):
 
 # By default on one core: loops of Floyd-Warshall for several would be compiled for this alone.
 @pytest.mark.parametrize("most", [SERIAL_UP_TO, *large(600)])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.data(), st.integers(0, 3000), st.integers(0, 99), st.booleans())
 def test_it_agrees_with_floyd_warshall(most, data, m, seed, directed):
     n = data.draw(st.integers(1, most))

@@ -350,7 +350,7 @@ def _marked_by_walks(weights):
 
 
 @pytest.mark.parametrize("dtype", WITH_HOPS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     n=st.integers(1, 14),
     density=st.floats(0.05, 0.5),
@@ -409,7 +409,7 @@ def test_next_hops_do_not_run_in_circles_on_a_cycle_of_weight_zero():
 
 
 @pytest.mark.parametrize("dtype", WITH_HOPS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     n=st.integers(2, 120),
     density=st.floats(0.01, 0.3),

@@ -46,7 +46,7 @@ def test_an_npz_holds_all_and_is_read_back(tmp_path: Path, dtype: str, labels: A
     assert wl.read_graph(file).matrix is not None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(n=st.integers(0, 33), seed=st.integers(0, 2**32 - 1), density=st.floats(0, 1))
 def test_what_is_read_back_leads_along_shortest_paths(
     tmp_path_factory: pytest.TempPathFactory, n: int, seed: int, density: float

@@ -231,7 +231,7 @@ def is_below(device: SimulatedDevice, weights: NDArray[np.int32], limit: int) ->
         return all_below(device, device.to_device(matrix), n, NO_PATH, limit)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_no_distance_is_beyond_the_bound(hasty: SimulatedDevice, data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 40), "vertices")

@@ -226,7 +226,7 @@ def check(dtypes, parts):
 def test_random_expressions_are_numbas_bit_by_bit(examples):
     @settings(
         # Each compiles twice: what fails is small already, and shrinking it would take minutes.
-        max_examples=examples, phases=[Phase.generate], derandomize=True, deadline=None,
+        max_examples=examples, phases=[Phase.generate], derandomize=True,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )  # fmt: skip

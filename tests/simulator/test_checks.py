@@ -306,7 +306,7 @@ PARTITIONS = st.lists(st.lists(st.integers(0, 3), min_size=32, max_size=32), min
 
 
 @given(PARTITIONS, st.permutations(range(32)), st.data(), st.sampled_from(SCHEDULES))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_chain_of_warp_barriers_orders_those_whom_it_joins(groups, lanes, data, schedule):
     masks = np.array(
         [[sum(1 << j for j in range(32) if row[j] == row[i]) for i in range(32)] for row in groups]
