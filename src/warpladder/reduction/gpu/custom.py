@@ -218,42 +218,35 @@ def in_order(
             row = (group << many) + column
             end = min(begin + piece, length) if row < count else begin
             start, mask_start = origin(place, row, inner), origin(mask_place, row, inner)
+            first, last, before, own, own_bits = begin, end, identity, lane, bits
             if by_warps:
-                # A warp has whole tiles, and what is left at the end of them.
-                warp, lane_of_warp = lane // WARP, lane & (WARP - 1)
-                share = (end - begin + (threads // WARP) - 1) >> (bits - _WARP_BITS)
+                # A warp has whole tiles, and its lanes what is left at the end of them.
+                own, own_bits = lane & (WARP - 1), int32(_WARP_BITS)
+                share = (end - begin + (threads // WARP) - 1) >> (bits - own_bits)
                 share = (share + tile - 1) & -tile
-                first = min(begin + warp * share, end)
+                first = min(begin + (lane // WARP) * share, end)
                 last = min(first + share, end)
-                before = identity
                 if reads_wide and place[2] == 1:
                     address = address_of(data) + (start + first) * itemsize
                     aligned = min(first + (-address & (WIDE_BYTES - 1)) // itemsize, last)
-                    if lane_of_warp == 0:
+                    if own == 0:
                         before = take_run(
                             data, place, start, mask, mask_place, mask_start,
                             first, aligned, before,
                         )  # fmt: skip
                     before = take_tiles(of_threads, data, start + aligned, start + last, before)
                     first = last - ((last - aligned) & (tile - 1))
-                run = (last - first + WARP - 1) >> _WARP_BITS
-                first = min(first + lane_of_warp * run, last)
-                of_threads[t] = take_run(
-                    data, place, start, mask, mask_place, mask_start,
-                    first, min(first + run, last), identity,
-                )  # fmt: skip
-                merge(of_threads, lane_of_warp, WARP, 1)
-                if lane_of_warp == 0:
+            run = (last - first + (int32(1) << own_bits) - 1) >> own_bits
+            first = min(first + own * run, last)
+            of_threads[t] = take_run(
+                data, place, start, mask, mask_place, mask_start,
+                first, min(first + run, last), identity,
+            )  # fmt: skip
+            merge(of_threads, own, int32(1) << own_bits, hop)
+            if by_warps:
+                if own == 0:
                     of_threads[t] = combine(before, of_threads[t])
-                merge(of_threads, warp, threads // WARP, WARP)
-            else:
-                run = (end - begin + threads - 1) >> bits
-                first = min(begin + lane * run, end)
-                of_threads[t] = take_run(
-                    data, place, start, mask, mask_place, mask_start,
-                    first, min(first + run, end), identity,
-                )  # fmt: skip
-                merge(of_threads, lane, threads, hop)
+                merge(of_threads, lane // WARP, threads // WARP, WARP)
             is_first = lane == 0 and row < count
             if not split:
                 if is_first:
