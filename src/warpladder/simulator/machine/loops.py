@@ -63,17 +63,16 @@ def _waits_by(loop: list[Block]) -> tuple[int, ...] | None:
     """Return what decides when threads leave a loop, None where memory has no say in that.
 
     It has one where what is read inside the loop is part of the condition of an exit, or of a
-    branch that decides whether they come to one, as in ``if flag[0] > 0 and n == 64: break`` and
-    in a loop inside. Returned are the variables that change in the loop and that such conditions
-    are made of: threads that have others each time do not only wait.
+    branch that decides whether they come to one, as in ``if flag[0] > 0 and n == 64: break``.
+    Returned are the variables that change in the loop and that such conditions are made of: threads
+    that have others each time do not only wait. Loops inside have no say: most of them end by
+    numbers that were read, as those over the rows of a sparse matrix, and are no waits.
     """
     exits = [block for block in _exits(loop) if not cast(Branch, block.terminator).guard]
     deciding = exits if len(loop) > _MOST_BLOCKS else _with_those_that_decide(exits, loop)
     if _read_from_memory(loop).isdisjoint(map(_condition, deciding)):
         return None
-    inside = {id(block) for inner in _nest(loop)[1:] for block in _exits(inner)}
-    own = [block for block in deciding if block in exits or id(block) not in inside]
-    wanted = set(map(_condition, own))
+    wanted = set(map(_condition, deciding))
     flows = [flow for block in loop for flow in block.flows]
     before = -1
     while len(wanted) != before:
@@ -106,17 +105,20 @@ def _passed_on(loop: list[Block]) -> set[int]:
 def _with_those_that_decide(blocks: list[Block], loop: list[Block]) -> list[Block]:
     """Return blocks of a loop and all branches that decide whether threads come to one of them.
 
-    To come to it is certain one way and not the other: behind a branch that only decides what is
-    done in between, it is as certain, or as uncertain, on both.
+    But those that decide how long threads stay in a loop inside. To come to it is certain one way
+    and not the other: behind a branch that only decides what is done in between, it is as certain,
+    or as uncertain, on both.
     """
+    inside = {id(block) for inner in _nest(loop)[1:] for block in _exits(inner)}
+    branches = [
+        block for block in loop if isinstance(block.terminator, Branch) and id(block) not in inside
+    ]
     deciding, left = list(blocks), list(blocks)
     while left:
         passing_by = _may_pass_by(left.pop(), loop)
-        for branch in loop:
-            if branch in deciding or not isinstance(branch.terminator, Branch):
-                continue
+        for branch in branches:
             ways = [id(after) in passing_by for after in branch.successors()]
-            if any(ways) and not all(ways):
+            if branch not in deciding and any(ways) and not all(ways):
                 deciding.append(branch)
                 left.append(branch)
     return deciding
