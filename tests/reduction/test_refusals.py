@@ -105,6 +105,8 @@ class Masked(UserList[bool]):
         ({"where": [np.ma.array([True, False], mask=[1, 0])]}, "where: a list has arrays with mas"),
         ({"initial": np.ma.masked}, "initial=masked is no real number"),
         ({"axis": True}, "axis=True must be None, an integer"),
+        # Which older NumPy takes for an integer.
+        ({"axis": np.True_}, "must be None, an integer or a tuple"),
         ({"axis": (0, False)}, r"axis=\(0, False\) must be"),
         ({"ddof": "x"}, "ddof='x' is no number"),
         ({"ddof": True, "op": "var"}, "ddof=True is no number"),

@@ -256,7 +256,7 @@ def as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     except TypeError:
         asked = []
     # Like NumPy, not even True for 1.
-    if len(asked) < len(given) or any(isinstance(one, bool) for one in given):
+    if len(asked) < len(given) or any(isinstance(one, bool | np.bool_) for one in given):
         raise InputTypeError(f"axis={axis!r} must be None, an integer or a tuple of integers")
     for one in asked:
         if not -ndim <= one < ndim:
