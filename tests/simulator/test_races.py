@@ -67,17 +67,23 @@ def test_readers_of_another_warp_or_block_race(kernel, grid, block, arguments):
 # --- what a lane has seen of a lock, those that it meets have seen --------------------------------
 
 
+@cuda.jit(device=True)
+def hand_over(data, flag):
+    """Let the first thread of a block write for whoever finds the flag raised."""
+    if cuda.threadIdx.x == 0:
+        flag[0] = 0
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        data[0] = 7
+        cuda.threadfence()
+        cuda.atomic.exch(flag, 0, 1)
+
+
 @cuda.jit
 def hands_over(out):
     data, flag = cuda.shared.array(1, int32), cuda.shared.array(1, int32)
     t = cuda.threadIdx.x
-    if t == 0:
-        flag[0] = 0
-    cuda.syncthreads()
-    if t == 0:
-        data[0] = 7
-        cuda.threadfence()
-        cuda.atomic.exch(flag, 0, 1)
+    hand_over(data, flag)
     if t >= 32:
         if t == 32:
             while cuda.atomic.add(flag, 0, 0) == 0:
@@ -171,14 +177,14 @@ def test_lanes_see_what_one_of_them_has_waited_for(schedule):
         count = zeros(32)
         run(takes_turns_by_warps, *launch, zeros(1), count, schedule=schedule, checks=True)
         assert count.tolist() == [3] * 32
-    for kernel, launch, turns in (
-        (takes_turns_after_a_shuffle, (1, 96), 3),
-        (takes_turns_after_a_shuffle, (3, 32), 3),
-        (halves_take_turns, (1, 96), 6),
+    for kernel, launch, counts in (
+        (takes_turns_after_a_shuffle, (1, 96), [3] * 32),
+        (takes_turns_after_a_shuffle, (3, 32), [3] * 32),
+        (halves_take_turns, (1, 96), [6] * 16),
     ):
-        count = zeros(32)
+        count = zeros(len(counts))
         run(kernel, *launch, zeros(1), count, schedule=schedule, checks=True)
-        assert count.tolist() == ([turns] * 16 + [turns if turns == 3 else 0] * 16)
+        assert count.tolist() == counts
     x, out = np.arange(128, dtype=np.int32), zeros(128)
     run(passes_rows_on, 1, 64, x, out, schedule=schedule, checks=True)
     np.testing.assert_array_equal(out, x.reshape(4, 32)[:, ::-1].ravel())
@@ -188,13 +194,7 @@ def test_lanes_see_what_one_of_them_has_waited_for(schedule):
 def reads_without_meeting(out):
     data, flag = cuda.shared.array(1, int32), cuda.shared.array(1, int32)
     t = cuda.threadIdx.x
-    if t == 0:
-        flag[0] = 0
-    cuda.syncthreads()
-    if t == 0:
-        data[0] = 7
-        cuda.threadfence()
-        cuda.atomic.exch(flag, 0, 1)
+    hand_over(data, flag)
     if t >= 32:
         if t == 32:
             while cuda.atomic.add(flag, 0, 0) == 0:

@@ -108,11 +108,13 @@ def walk_over(
         (term,) = part.terms
         return _exact_walk(device, part, term, matrix, workspace, leave)
     if isinstance(part, CustomPart):
-        batch = batch_size(matrix.values.data.dtype.name)
-        pieces, given = _divided(device, part, matrix, workspace, part.dtype, batch, LARGEST_PIECE)
+        values = matrix.values.data.dtype.name
+        pieces, given = _divided(
+            device, part, matrix, workspace, part.dtype, batch_size(values), LARGEST_PIECE
+        )
         by = "across" if pieces.is_across else "warps" if pieces.threads >= WARP else "lanes"
         kernel = in_order(
-            part, matrix.values.data.dtype.name, leave, matrix.levels,
+            part, values, leave, matrix.levels,
             threads_at_row=by, split=pieces.each > 1,
         )  # fmt: skip
         return Walk(kernel, min(pieces.items(matrix.rows), _MOST_BLOCKS), given)
